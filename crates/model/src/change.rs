@@ -1,0 +1,279 @@
+//! The closed list of facts, in the past tense, and what each does to the state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{
+        AccountId, ApprovalId, AuthEpoch, CredentialId, ItemId, MessageId, ProviderId, ProviderTurn, RuntimeId, SessionId,
+        SignInId, ThreadRef, TurnId,
+    },
+    port::{
+        Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInStep,
+        TurnOutcome, Usage,
+    },
+    state::{
+        Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
+        Notification, Phase, ProcessIdentity, QueuedMessage, Quit, Restarts, Runtime, Session, SignIn, Turn, TurnState,
+    },
+};
+
+/// A fact that has been committed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Change {
+    // providers, accounts, credentials
+    ProviderKnown {
+        provider: ProviderId,
+        capabilities: Capabilities,
+        installed: Installed,
+    },
+    ModelsListed {
+        provider: ProviderId,
+        models: Vec<Model>,
+    },
+    AccountAdded {
+        account: AccountId,
+        entry: Account,
+    },
+    AccountRenamed {
+        account: AccountId,
+        label: String,
+    },
+    AccountRemoved {
+        account: AccountId,
+    },
+    /// The identity or the signed-in state at this provider is another one from here on.
+    EpochBegan {
+        provider: ProviderId,
+        epoch: AuthEpoch,
+        current: Option<AccountId>,
+    },
+    AccountSignedIn {
+        account: AccountId,
+        credential: CredentialId,
+        identity: Option<Identity>,
+    },
+    AccountSignedOut {
+        account: AccountId,
+    },
+    AccountIdentified {
+        account: AccountId,
+        identity: Identity,
+    },
+    AccountTroubled {
+        account: AccountId,
+        problem: Option<AccountProblem>,
+    },
+    AccountVerified {
+        account: AccountId,
+        at: i64,
+    },
+    LimitsRead {
+        account: AccountId,
+        limits: Vec<RateLimit>,
+        plan: Option<String>,
+    },
+    CredentialAdded {
+        credential: CredentialId,
+        entry: Credential,
+    },
+    RevocationOwed {
+        credential: CredentialId,
+    },
+    CredentialForgotten {
+        credential: CredentialId,
+    },
+    SignInBegan {
+        sign_in: SignInId,
+        entry: SignIn,
+    },
+    SignInStepped {
+        sign_in: SignInId,
+        step: SignInStep,
+    },
+    SignInFailed {
+        sign_in: SignInId,
+        failure: Failure,
+    },
+    SignInClosed {
+        sign_in: SignInId,
+    },
+    KeychainSeen {
+        keychain: Keychain,
+    },
+
+    // runtimes
+    RuntimeRequested {
+        runtime: RuntimeId,
+        entry: Runtime,
+    },
+    RuntimeProcess {
+        runtime: RuntimeId,
+        process: ProcessIdentity,
+    },
+    RuntimeReady {
+        runtime: RuntimeId,
+        version: String,
+    },
+    RuntimePhased {
+        runtime: RuntimeId,
+        phase: Phase,
+    },
+    RuntimeRemoved {
+        runtime: RuntimeId,
+    },
+
+    // sessions
+    SessionCreated {
+        session: SessionId,
+        entry: Session,
+    },
+    SessionAttached {
+        session: SessionId,
+        attachment: Attachment,
+    },
+    ThreadNamed {
+        session: SessionId,
+        thread: ThreadRef,
+    },
+    SessionConfigured {
+        session: SessionId,
+        settings: SessionSettings,
+    },
+    SessionRenamed {
+        session: SessionId,
+        title: String,
+    },
+    SessionArchived {
+        session: SessionId,
+        archived: bool,
+    },
+    SessionRead {
+        session: SessionId,
+    },
+    SessionOpenFailed {
+        session: SessionId,
+        failure: Option<Failure>,
+    },
+    RestartsCounted {
+        session: SessionId,
+        restarts: Restarts,
+    },
+    GoalSet {
+        session: SessionId,
+        goal: Option<GoalSpec>,
+    },
+    GoalHeld {
+        session: SessionId,
+        held: bool,
+    },
+    PlanChanged {
+        session: SessionId,
+        steps: Vec<PlanStep>,
+    },
+    UsageCounted {
+        session: SessionId,
+        usage: Usage,
+    },
+    PreviewChanged {
+        session: SessionId,
+        preview: String,
+    },
+
+    // messages and turns
+    MessageQueued {
+        session: SessionId,
+        message: QueuedMessage,
+    },
+    MessageEdited {
+        session: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    MessageRemoved {
+        session: SessionId,
+        message: MessageId,
+    },
+    /// The write-ahead mark: on disk before a byte is sent. Takes its message out of the queue.
+    TurnDispatched {
+        turn: TurnId,
+        entry: Turn,
+    },
+    TurnStarted {
+        turn: TurnId,
+        provider_turn: ProviderTurn,
+    },
+    TurnPhased {
+        turn: TurnId,
+        state: TurnState,
+    },
+    TurnRetrying {
+        turn: TurnId,
+        message: Option<String>,
+    },
+    TurnInterrupting {
+        turn: TurnId,
+    },
+    SteerSent {
+        turn: TurnId,
+        message: QueuedMessage,
+    },
+    SteerDelivered {
+        turn: TurnId,
+        message: MessageId,
+        delivery: Delivery,
+    },
+    /// The message goes back to the head of the queue: it was not admitted.
+    TurnReturned {
+        turn: TurnId,
+    },
+    TurnEnded {
+        turn: TurnId,
+        outcome: TurnOutcome,
+        at: i64,
+    },
+    /// Recorded by the store; the machine keeps no transcript.
+    ItemRecorded {
+        session: SessionId,
+        turn: TurnId,
+        item: Item,
+        completed: bool,
+    },
+    ItemsAbandoned {
+        session: SessionId,
+        turn: TurnId,
+        items: Vec<ItemId>,
+    },
+
+    // approvals, notifications, the application
+    ApprovalRequested {
+        approval: ApprovalId,
+        entry: Approval,
+    },
+    ApprovalAnswered {
+        approval: ApprovalId,
+        choice: Option<Choice>,
+        by: Asker,
+        at: i64,
+    },
+    ApprovalMoot {
+        approval: ApprovalId,
+    },
+    NotificationRaised {
+        key: String,
+        entry: Notification,
+    },
+    NotificationShown {
+        key: String,
+    },
+    NotificationDismissed {
+        key: String,
+    },
+    SettingsChanged {
+        settings: AppSettings,
+    },
+    QuitBegan {
+        quit: Quit,
+    },
+    /// The next start found what an earlier run left behind; its quit is over.
+    Recovered,
+}

@@ -1,0 +1,187 @@
+//! Everything anyone may tell the machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{
+        AccountId, ApprovalId, CredentialId, MessageId, ProviderId, RuntimeId, SessionId, SignInId, StagedSecret, ThreadRef,
+        TurnId,
+    },
+    port::{
+        AgentEvent, Answer, Capabilities, Failure, GoalSpec, Observation, SessionSettings, SignInMethod, SignInStep,
+        TransportRecord,
+    },
+    state::{AccountKind, AppSettings, Asker, Installed, Keychain, ProcessIdentity},
+};
+
+/// One thing that happened outside the machine, or that somebody wants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Input {
+    /// A deadline passed, or nothing in particular: look again.
+    Tick,
+
+    // ---- a person or a program asks --------------------------------------------------------
+    CreateSession {
+        provider: ProviderId,
+        folder: String,
+        title: String,
+        settings: SessionSettings,
+        thread: Option<ThreadRef>,
+    },
+    /// Deliver when the session is idle.
+    Send {
+        session: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    /// Add to the running turn; becomes a `Send` when there is none.
+    Steer {
+        session: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    EditQueued {
+        session: SessionId,
+        message: MessageId,
+        text: String,
+    },
+    RemoveQueued {
+        session: SessionId,
+        message: MessageId,
+    },
+    Interrupt {
+        session: SessionId,
+    },
+    AnswerApproval {
+        approval: ApprovalId,
+        answer: Answer,
+        by: Asker,
+    },
+    SetGoal {
+        session: SessionId,
+        goal: Option<GoalSpec>,
+    },
+    SetSessionSettings {
+        session: SessionId,
+        settings: SessionSettings,
+    },
+    Rename {
+        session: SessionId,
+        title: String,
+    },
+    Archive {
+        session: SessionId,
+        archived: bool,
+    },
+    MarkRead {
+        session: SessionId,
+    },
+    /// Start again what was given up.
+    TryAgain {
+        session: SessionId,
+    },
+    /// The person has looked at an unknown outcome: send the message again, or let it be.
+    ResolveUnknown {
+        session: SessionId,
+        resend: bool,
+    },
+    SignIn {
+        provider: ProviderId,
+        account: Option<AccountId>,
+        label: String,
+        method: SignInMethod,
+        key: Option<StagedSecret>,
+    },
+    CancelSignIn {
+        sign_in: SignInId,
+    },
+    /// `now`: interrupt running turns instead of letting them finish.
+    SignOut {
+        account: AccountId,
+        now: bool,
+    },
+    UseAccount {
+        account: AccountId,
+    },
+    RenameAccount {
+        account: AccountId,
+        label: String,
+    },
+    RemoveAccount {
+        account: AccountId,
+    },
+    ChangeSettings {
+        settings: AppSettings,
+    },
+    DismissNotification {
+        key: String,
+    },
+    /// `deadline_ms`: how long running turns may take. A second one forces.
+    Quit {
+        deadline_ms: Option<u64>,
+    },
+
+    // ---- the world reports -----------------------------------------------------------------
+    /// The registry's word at start, and again when a program appears or goes.
+    ProviderFound {
+        provider: ProviderId,
+        capabilities: Capabilities,
+        installed: Installed,
+    },
+    /// The provider's own sign-in on this computer exists (or not), whoever it is.
+    SystemAccount {
+        provider: ProviderId,
+        present: bool,
+    },
+    Keychain {
+        keychain: Keychain,
+    },
+    /// Who stands behind a credential, seen from outside a runtime: a watcher or a probe.
+    Observed {
+        credential: CredentialId,
+        observation: Observation,
+    },
+    RuntimeStarted {
+        runtime: RuntimeId,
+        process: ProcessIdentity,
+    },
+    /// The process could not be started; nothing is left of it.
+    RuntimeStartFailed {
+        runtime: RuntimeId,
+        failure: Failure,
+    },
+    Agent {
+        runtime: RuntimeId,
+        event: AgentEvent,
+    },
+    /// The process tree is proven gone. `closed`: it went by itself, with what is known about it.
+    RuntimeGone {
+        runtime: RuntimeId,
+        closed: Option<TransportRecord>,
+    },
+    SignInStep {
+        sign_in: SignInId,
+        step: SignInStep,
+    },
+    SignInEnded {
+        sign_in: SignInId,
+        result: Result<Observation, Failure>,
+    },
+    Revoked {
+        credential: CredentialId,
+        result: Result<(), Failure>,
+    },
+    Probed {
+        turn: TurnId,
+        found: crate::port::ProbeAnswer,
+    },
+    NotificationShown {
+        key: String,
+    },
+    /// Credentials of each kind that a launch found to be usable, asked at start.
+    Adopted {
+        accounts: BTreeMap<AccountId, AccountKind>,
+    },
+}

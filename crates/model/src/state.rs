@@ -1,0 +1,458 @@
+//! What is true. Facts are stored; status is computed from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::{
+        AccountId, ApprovalId, AuthEpoch, CredentialId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, Seq,
+        SessionId, SignInId, ThreadRef, TurnId,
+    },
+    port::{
+        Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, PlanStep, RateLimit, SessionSettings, SignInMethod,
+        SignInStep, TurnOutcome, Usage,
+    },
+};
+
+/// A moment, told twice: for people, and for deadlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Now {
+    /// Unix time in milliseconds; may jump.
+    pub wall: i64,
+    /// Milliseconds since boot, sleep included; never goes back. Means nothing after a reboot.
+    pub boot: u64,
+}
+
+/// Everything that the machine knows. Saved whole by the store, entity by entity.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct State {
+    pub seq: Seq,
+    pub next: Counters,
+    pub providers: BTreeMap<ProviderId, Provider>,
+    pub accounts: BTreeMap<AccountId, Account>,
+    /// Credentials that are in use, or ended and not yet revoked.
+    pub credentials: BTreeMap<CredentialId, Credential>,
+    pub sign_ins: BTreeMap<SignInId, SignIn>,
+    pub runtimes: BTreeMap<RuntimeId, Runtime>,
+    pub sessions: BTreeMap<SessionId, Session>,
+    /// Turns that have not ended; what ended is in its session's `last_turn` and in the store.
+    pub turns: BTreeMap<TurnId, Turn>,
+    /// Approvals of turns that have not ended.
+    pub approvals: BTreeMap<ApprovalId, Approval>,
+    /// Notifications that are raised or shown and not yet dismissed, by their unique key.
+    pub notifications: BTreeMap<String, Notification>,
+    /// Message ids already taken, so that a repeated one is ignored.
+    pub seen_messages: BTreeSet<MessageId>,
+    pub keychain: Keychain,
+    pub settings: AppSettings,
+    pub quit: Option<Quit>,
+}
+
+/// The next free number of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Counters {
+    pub account: u64,
+    pub credential: u64,
+    pub sign_in: u64,
+    pub runtime: u64,
+    pub session: u64,
+    pub turn: u64,
+    pub approval: u64,
+}
+
+// ---- providers and accounts ----------------------------------------------------------------
+
+/// A kind of agent on this computer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Provider {
+    pub epoch: AuthEpoch,
+    /// The account that new turns go to.
+    pub current: Option<AccountId>,
+    pub capabilities: Capabilities,
+    pub installed: Installed,
+    pub models: Vec<Model>,
+}
+
+/// Whether the provider's program was found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Installed {
+    Unknown,
+    /// Absolute path, and the version if it said one.
+    Found {
+        path: String,
+        version: Option<String>,
+    },
+    /// The places that were searched.
+    Missing {
+        searched: Vec<String>,
+    },
+}
+
+/// An identity at a provider. Never holds a credential.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Account {
+    pub provider: ProviderId,
+    /// The person's own name for it.
+    pub label: String,
+    pub kind: AccountKind,
+    /// `None` while signed out.
+    pub credential: Option<CredentialId>,
+    pub identity: Option<Identity>,
+    pub problem: Option<AccountProblem>,
+    pub limits: Vec<RateLimit>,
+    /// Unix milliseconds of the last call that really succeeded.
+    pub verified_at: Option<i64>,
+}
+
+/// Who keeps the account's credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum AccountKind {
+    /// A key in our vault.
+    ApiKey,
+    /// A sign-in that the provider's program made itself, in a private home that we made for it.
+    PrivateHome,
+    /// The provider's own sign-in as it is on this computer, in the person's own home.
+    System,
+}
+
+/// Why an account cannot be used right now, or was lost.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum AccountProblem {
+    /// The provider does not accept the credential.
+    Rejected(Failure),
+    /// The keychain item is gone though nobody signed out here.
+    ItemMissing,
+    KeychainLocked,
+    KeychainAbsent,
+    Other(Failure),
+}
+
+/// One sign-in of an account.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Credential {
+    pub provider: ProviderId,
+    pub account: AccountId,
+    pub kind: AccountKind,
+    /// The account was signed out of it: to be revoked once no runtime uses it, across restarts too.
+    pub owed_revocation: bool,
+}
+
+/// An attempt to sign in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SignIn {
+    pub provider: ProviderId,
+    pub account: AccountId,
+    pub credential: CredentialId,
+    pub method: SignInMethod,
+    pub step: Option<SignInStep>,
+    /// Set when it ended badly; the entry then stays until the person dismisses it.
+    pub failure: Option<Failure>,
+    /// Boot milliseconds after which it is given up.
+    pub deadline: u64,
+}
+
+/// What is known about the OS keychain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Keychain {
+    #[default]
+    Unknown,
+    Unlocked,
+    Locked,
+    /// Why there is none.
+    Absent {
+        why: String,
+    },
+}
+
+// ---- runtimes ------------------------------------------------------------------------------
+
+/// One provider process, from the decision to start it until it is proven gone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Runtime {
+    pub provider: ProviderId,
+    pub account: AccountId,
+    pub credential: CredentialId,
+    /// The epoch under which it was started.
+    pub epoch: AuthEpoch,
+    pub phase: Phase,
+    pub process: Option<ProcessIdentity>,
+    pub started_at: i64,
+    pub version: Option<String>,
+}
+
+/// Where a runtime is in its life.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    Starting,
+    Ready,
+    /// Being stopped; gone only when proven.
+    Retiring {
+        then: AfterStop,
+    },
+    /// Left over from an earlier run of the application: to be found and stopped.
+    Orphan,
+}
+
+/// Why a runtime is being stopped.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum AfterStop {
+    /// Its account is not the current one any more, or nobody needs it.
+    Nothing,
+    /// It failed: count it against the restart limit.
+    CountFailure(Failure),
+    /// The application quits.
+    Quit,
+}
+
+/// A process that cannot be mistaken for a later one with the same pid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    pub pid: u32,
+    /// Start time in clock ticks since boot (field 22 of `/proc/PID/stat`), or the platform's like.
+    pub start_ticks: u64,
+    pub boot_id: String,
+}
+
+/// Restarts that failed lately, per provider and account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Restarts {
+    /// Boot milliseconds of the failures in the last minute.
+    pub failures: Vec<u64>,
+    /// No further start until a person asks for it.
+    pub given_up: Option<Failure>,
+    /// Boot milliseconds before which none is started.
+    pub not_before: u64,
+}
+
+// ---- sessions and turns --------------------------------------------------------------------
+
+/// A thread of work in one folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Session {
+    pub provider: ProviderId,
+    /// Absolute path.
+    pub folder: String,
+    pub title: String,
+    pub thread: Option<ThreadRef>,
+    pub settings: SessionSettings,
+    pub attachment: Attachment,
+    pub queue: Vec<QueuedMessage>,
+    pub goal: Option<GoalSpec>,
+    /// The goal is held at its runtime although it is active here: the runtime is old, or the application quits.
+    pub goal_held: bool,
+    pub turn: Option<TurnId>,
+    pub last_turn: Option<EndedTurn>,
+    /// Ended and not yet looked at.
+    pub unread: bool,
+    pub archived: bool,
+    /// One line of what goes on or what was said last.
+    pub preview: String,
+    pub plan: Vec<PlanStep>,
+    pub usage: Usage,
+    pub created_at: i64,
+    /// Unix milliseconds of the last change that a person would call activity.
+    pub active_at: i64,
+    /// Why it cannot be opened, until a person tries again.
+    pub open_failure: Option<Failure>,
+    pub restarts: Restarts,
+}
+
+/// Which process holds a session. Never two.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Attachment {
+    Detached,
+    Opening {
+        runtime: RuntimeId,
+    },
+    Open {
+        runtime: RuntimeId,
+    },
+    /// Asked to let go; free when it says so, or is proven gone.
+    Releasing {
+        runtime: RuntimeId,
+    },
+}
+
+/// A message that waits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct QueuedMessage {
+    pub id: MessageId,
+    pub text: String,
+    pub at: i64,
+    pub delivery: Delivery,
+}
+
+/// What is known about a message's way to the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Delivery {
+    /// Waits for its turn, or for a sign-in.
+    Queued,
+    /// Sent to the agent as an addition to the running turn; no answer yet.
+    Sending,
+    Admitted,
+    /// No process can still record it.
+    NotAdmitted,
+    /// Nobody can say; a person must look.
+    Unknown,
+}
+
+/// One message being worked on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Turn {
+    pub session: SessionId,
+    pub runtime: RuntimeId,
+    pub account: AccountId,
+    pub epoch: AuthEpoch,
+    /// `None` for a turn that the agent began by itself (a goal, a background task).
+    pub message: Option<MessageId>,
+    pub text: String,
+    pub state: TurnState,
+    pub provider_turn: Option<ProviderTurn>,
+    /// Messages added while it ran.
+    pub steers: Vec<QueuedMessage>,
+    pub started_at: i64,
+    /// What the provider says while it tries again by itself.
+    pub retrying: Option<String>,
+    /// A person asked for its end.
+    pub interrupting: bool,
+}
+
+/// How far an open turn got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TurnState {
+    /// Written down before a byte was sent; the agent has not answered.
+    Dispatched,
+    Started,
+    /// Its runtime is gone and nobody knows if the message arrived: the history is being asked.
+    Probing,
+}
+
+/// The last turn of a session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EndedTurn {
+    pub turn: TurnId,
+    pub account: AccountId,
+    pub message: Option<MessageId>,
+    pub outcome: TurnOutcome,
+    pub started_at: i64,
+    pub ended_at: i64,
+}
+
+/// A question that a person must answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Approval {
+    pub session: SessionId,
+    pub runtime: RuntimeId,
+    pub turn: TurnId,
+    pub request: RequestKey,
+    pub ask: Ask,
+    pub state: ApprovalState,
+    pub asked_at: i64,
+}
+
+/// Where a question stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ApprovalState {
+    Pending,
+    /// `choice` is `None` for answered questions and forms, whose text is not kept.
+    Answered {
+        choice: Option<Choice>,
+        by: Asker,
+        at: i64,
+    },
+    /// Its turn ended, or the agent withdrew it.
+    Moot,
+}
+
+/// Where an input came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Asker {
+    Window,
+    Tray,
+    Notification,
+    Cli,
+    Api,
+}
+
+// ---- notifications, settings, quitting -----------------------------------------------------
+
+/// Something a person should see outside the window.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Notification {
+    pub kind: NotificationKind,
+    pub session: Option<SessionId>,
+    pub state: NotificationState,
+    pub at: i64,
+}
+
+/// What a notification is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotificationKind {
+    TurnCompleted { turn: TurnId },
+    TurnFailed { turn: TurnId, failure: Failure },
+    OutcomeUnknown { turn: TurnId },
+    ApprovalNeeded { approval: ApprovalId },
+    SignedOut { provider: ProviderId, account: AccountId },
+    RuntimeFailed { provider: ProviderId, failure: Failure },
+}
+
+/// How far a notification got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NotificationState {
+    Raised,
+    Shown,
+}
+
+/// What the person set.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AppSettings {
+    pub notify_completed: bool,
+    pub notify_approvals: bool,
+    pub notify_failures: bool,
+    pub notify_sign_outs: bool,
+    pub muted: bool,
+    /// Minutes after midnight, local time: from, to.
+    pub quiet_hours: Option<(u16, u16)>,
+    pub scheme: Scheme,
+    /// Percent, 80 to 200.
+    pub text_size: u16,
+    /// Seconds that a quit waits for running turns; `None`: as long as they take.
+    pub quit_deadline: Option<u64>,
+    pub onboarded: bool,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            notify_completed: true,
+            notify_approvals: true,
+            notify_failures: true,
+            notify_sign_outs: true,
+            muted: false,
+            quiet_hours: None,
+            scheme: Scheme::System,
+            text_size: 100,
+            quit_deadline: None,
+            onboarded: false,
+        }
+    }
+}
+
+/// Light or dark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Scheme {
+    System,
+    Light,
+    Dark,
+}
+
+/// The application is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Quit {
+    pub since: i64,
+    /// Boot milliseconds after which running turns are interrupted.
+    pub deadline: Option<u64>,
+    /// Asked for a second time: stop everything now.
+    pub forced: bool,
+}

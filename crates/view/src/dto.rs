@@ -1,0 +1,509 @@
+//! The JSON that every window and client gets, as types; their TypeScript is generated from here.
+//!
+//! Decides nothing: every field is a fact of the machine put into words that a screen can use.
+//! Times are Unix milliseconds. Ids are strings, so that no number loses digits in JavaScript.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Derives what every type here needs.
+macro_rules! dto {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident $body:tt) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
+        $vis enum $name $body
+    };
+    ($(#[$meta:meta])* $vis:vis word $name:ident $body:tt) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        #[serde(rename_all = "camelCase")]
+        $vis enum $name $body
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $body:tt) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        #[serde(rename_all = "camelCase")]
+        $vis struct $name $body
+    };
+}
+
+// ---- the whole -----------------------------------------------------------------------------
+
+dto! {
+    /// Everything but transcripts.
+    pub struct Snapshot {
+        pub seq: u64,
+        pub now: i64,
+        pub version: String,
+        pub home: String,
+        pub providers: Vec<Provider>,
+        pub keychain: Keychain,
+        pub sign_ins: Vec<SignIn>,
+        pub sessions: Vec<Session>,
+        /// Pending ones, oldest first.
+        pub approvals: Vec<Approval>,
+        pub settings: Settings,
+        pub quit: Option<Quit>,
+        /// What the last start found, to be told once.
+        pub recovery: Option<Recovery>,
+        /// The supervisor cannot go on (disk full, database broken): what happened and what to do.
+        pub fatal: Option<String>,
+    }
+}
+
+dto! {
+    pub struct Quit {
+        pub since: i64,
+        pub forced: bool,
+        pub waiting_for: Vec<String>,
+        /// Unix milliseconds after which running turns are interrupted.
+        pub deadline: Option<i64>,
+    }
+}
+
+dto! {
+    pub struct Recovery {
+        pub at: i64,
+        pub lines: Vec<String>,
+    }
+}
+
+// ---- providers and accounts ----------------------------------------------------------------
+
+dto! {
+    pub struct Provider {
+        pub id: String,
+        pub name: String,
+        pub installed: Installed,
+        pub current: Option<String>,
+        pub accounts: Vec<Account>,
+        pub models: Vec<Model>,
+        pub sign_in: Vec<SignInMethod>,
+        /// Commands that install it, to be copied.
+        pub install: Vec<String>,
+        pub can_steer: bool,
+        pub has_goals: bool,
+        /// Turns that finish on an account that is no longer the current one.
+        pub finishing_turns: u32,
+    }
+}
+
+dto! {
+    pub enum Installed {
+        Unknown,
+        Found { path: String, version: Option<String> },
+        Missing { searched: Vec<String> },
+    }
+}
+
+dto! {
+    pub struct Account {
+        pub id: String,
+        pub label: String,
+        /// E-mail address, or "API key ending 7Q2F".
+        pub identity: Option<String>,
+        pub plan: Option<String>,
+        pub kind: AccountKind,
+        pub current: bool,
+        pub state: AccountState,
+        pub limits: Vec<RateLimit>,
+        pub verified_at: Option<i64>,
+        /// Turns that still run on it though it is not the current one, or is signed out.
+        pub finishing_turns: u32,
+        /// Its last credential is still to be revoked.
+        pub revocation_owed: bool,
+    }
+}
+
+dto! { pub word AccountKind { ApiKey, PrivateHome, System } }
+
+dto! {
+    pub enum AccountState {
+        SignedIn,
+        SignedOut,
+        SigningIn,
+        Rejected { failure: Failure },
+        ItemMissing,
+        KeychainLocked,
+        KeychainAbsent,
+        Troubled { failure: Failure },
+    }
+}
+
+dto! {
+    pub enum Keychain {
+        Unknown,
+        Unlocked,
+        Locked,
+        Absent { why: String },
+    }
+}
+
+dto! { pub word SignInMethod { Browser, DeviceCode, ApiKey } }
+
+dto! {
+    pub struct SignIn {
+        pub id: String,
+        pub provider: String,
+        pub account: String,
+        pub method: SignInMethod,
+        pub url: Option<String>,
+        pub code: Option<String>,
+        pub failure: Option<Failure>,
+    }
+}
+
+dto! {
+    pub struct Model {
+        pub id: String,
+        pub name: String,
+        pub description: String,
+        pub efforts: Vec<String>,
+        pub default_effort: Option<String>,
+        pub is_default: bool,
+    }
+}
+
+dto! {
+    pub struct RateLimit {
+        pub window_minutes: Option<u64>,
+        pub used_percent: u8,
+        /// Unix milliseconds.
+        pub resets_at: Option<i64>,
+    }
+}
+
+dto! {
+    pub struct Failure {
+        /// A code only where a screen acts on it: "signedOut", "usageLimit", "transportClosed", … else "other".
+        pub code: String,
+        pub message: String,
+        pub detail: Option<String>,
+    }
+}
+
+// ---- sessions ------------------------------------------------------------------------------
+
+dto! { pub word Group { NeedsYou, Running, Finished, Idle } }
+
+dto! {
+    pub struct Session {
+        pub id: String,
+        pub provider: String,
+        pub title: String,
+        pub folder: String,
+        pub group: Group,
+        pub status: SessionStatus,
+        /// The account of the running turn, else the one that the next turn goes to.
+        pub account: Option<String>,
+        /// The running turn is on an account that is no longer the current one.
+        pub on_old_account: bool,
+        pub preview: String,
+        pub unread: bool,
+        pub archived: bool,
+        pub active_at: i64,
+        pub turn: Option<Turn>,
+        pub last_turn: Option<EndedTurn>,
+        pub queue: Vec<QueuedMessage>,
+        /// Why queued messages wait, in words; `None` when nothing waits.
+        pub waits_for: Option<String>,
+        pub goal: Option<Goal>,
+        pub plan: Vec<PlanStep>,
+        pub usage: Usage,
+        pub settings: SessionSettings,
+        pub failure: Option<Failure>,
+    }
+}
+
+dto! {
+    pub enum SessionStatus {
+        Idle,
+        Starting,
+        Running,
+        /// An approval is pending.
+        NeedsApproval { count: u32 },
+        OutcomeUnknown,
+        Failed,
+        SignedOut,
+        KeychainLocked,
+    }
+}
+
+dto! {
+    pub struct Turn {
+        pub id: String,
+        pub started_at: i64,
+        pub dispatched: bool,
+        pub retrying: Option<String>,
+        pub interrupting: bool,
+        pub text: String,
+        pub steers: Vec<QueuedMessage>,
+    }
+}
+
+dto! {
+    pub struct EndedTurn {
+        pub id: String,
+        pub outcome: Outcome,
+        pub failure: Option<Failure>,
+        pub started_at: i64,
+        pub ended_at: i64,
+    }
+}
+
+dto! { pub word Outcome { Completed, Interrupted, Failed, Lost, Unknown } }
+
+dto! {
+    pub struct QueuedMessage {
+        pub id: String,
+        pub text: String,
+        pub at: i64,
+        pub delivery: Delivery,
+    }
+}
+
+dto! { pub word Delivery { Queued, Sending, Admitted, NotAdmitted, Unknown } }
+
+dto! {
+    pub struct Goal {
+        pub objective: String,
+        pub status: GoalStatus,
+        pub token_budget: Option<u64>,
+    }
+}
+
+dto! { pub word GoalStatus { Active, Paused, Blocked, Limited, Done } }
+
+dto! {
+    pub struct PlanStep {
+        pub text: String,
+        pub status: PlanStepStatus,
+    }
+}
+
+dto! { pub word PlanStepStatus { Pending, Running, Done } }
+
+dto! {
+    pub struct Usage {
+        pub total_tokens: u64,
+        pub input_tokens: u64,
+        pub cached_input_tokens: u64,
+        pub output_tokens: u64,
+        pub reasoning_tokens: u64,
+        pub context_tokens: u64,
+        pub context_window: Option<u64>,
+    }
+}
+
+dto! {
+    pub struct SessionSettings {
+        pub model: Option<String>,
+        pub effort: Option<String>,
+        pub approval_mode: Option<ApprovalMode>,
+        pub sandbox: Option<Sandbox>,
+    }
+}
+
+dto! { pub word ApprovalMode { Always, OnRequest, Never } }
+dto! { pub word Sandbox { ReadOnly, WriteFolder, Full } }
+
+// ---- approvals -----------------------------------------------------------------------------
+
+dto! {
+    pub struct Approval {
+        pub id: String,
+        pub session: String,
+        pub turn: String,
+        pub body: Ask,
+        pub reason: Option<String>,
+        pub choices: Vec<Choice>,
+        pub item: Option<String>,
+        pub state: ApprovalState,
+        pub asked_at: i64,
+    }
+}
+
+dto! {
+    pub enum ApprovalState {
+        Pending,
+        Answered { choice: Option<ChoiceKind>, by: Asker, at: i64 },
+        Moot,
+    }
+}
+
+dto! { pub word Asker { Window, Tray, Notification, Cli, Api } }
+
+dto! {
+    pub enum Ask {
+        /// `display` is `command` with control, bidirectional and zero-width characters made visible.
+        Command { command: String, display: String, cwd: String, may_run_unsandboxed: bool },
+        FileChange { changes: Vec<FileChange>, grant_root: Option<String> },
+        Permissions { network: bool, read: Vec<String>, write: Vec<String> },
+        Questions { questions: Vec<Question> },
+        Form { server: String, message: String, schema: Option<String> },
+    }
+}
+
+dto! {
+    pub struct Question {
+        pub id: String,
+        pub header: String,
+        pub text: String,
+        pub options: Vec<QuestionOption>,
+        pub free_text: bool,
+        pub secret: bool,
+    }
+}
+
+dto! {
+    pub struct QuestionOption {
+        pub label: String,
+        pub description: String,
+    }
+}
+
+dto! { pub word ChoiceKind { Allow, AllowForSession, AllowAlways, Deny, DenyAndStop } }
+
+dto! {
+    pub struct Choice {
+        pub kind: ChoiceKind,
+        /// For `allowAlways`: the words that a later command must begin with.
+        pub rule: Vec<String>,
+    }
+}
+
+dto! {
+    /// What a person answers; checked against what was asked.
+    pub enum Answer {
+        Choice { kind: ChoiceKind },
+        Answers { answers: BTreeMap<String, Vec<String>> },
+        /// JSON text.
+        Form { json: String },
+    }
+}
+
+// ---- transcripts ---------------------------------------------------------------------------
+
+dto! {
+    /// A page of a transcript, oldest first.
+    pub struct TranscriptPage {
+        pub session: String,
+        pub entries: Vec<Entry>,
+        /// Ask for entries before this ordinal; `None` at the beginning.
+        pub before: Option<u64>,
+        /// How many entries there are in all.
+        pub total: u64,
+    }
+}
+
+dto! {
+    pub struct Entry {
+        /// Position in the session, growing.
+        pub ordinal: u64,
+        pub id: String,
+        pub turn: String,
+        pub completed: bool,
+        pub at: i64,
+        pub body: EntryBody,
+    }
+}
+
+dto! {
+    pub enum EntryBody {
+        UserMessage { text: String },
+        AgentMessage { text: String, final_answer: bool },
+        Reasoning { summary: String, text: String },
+        Command { command: String, cwd: String, output: String, exit_code: Option<i32>, duration_ms: Option<u64>, status: ItemStatus },
+        FileChange { changes: Vec<FileChange>, status: ItemStatus },
+        Tool { server: String, name: String, arguments: String, result: String, status: ItemStatus },
+        WebSearch { query: String },
+        Plan { text: String },
+        Compaction,
+        Notice { text: String },
+        Error { failure: Failure },
+        Other { kind: String, text: String },
+    }
+}
+
+dto! { pub word ItemStatus { Running, Completed, Failed, Declined, Abandoned } }
+
+dto! {
+    pub struct FileChange {
+        pub path: String,
+        pub kind: FileChangeKind,
+        pub moved_to: Option<String>,
+        pub diff: String,
+    }
+}
+
+dto! { pub word FileChangeKind { Added, Deleted, Updated } }
+
+dto! { pub word DeltaStream { AgentMessage, ReasoningSummary, Reasoning, CommandOutput, Plan } }
+
+dto! {
+    /// What a window that watches a session gets, in order, many in one batch.
+    pub enum TranscriptEvent {
+        /// Begin anew with this page; anything before it is void.
+        Page { page: TranscriptPage },
+        /// A new entry, or an entry that changed.
+        Upsert { entry: Entry },
+        Delta { id: String, stream: DeltaStream, text: String },
+    }
+}
+
+dto! {
+    /// What the window's one channel carries.
+    pub enum WindowEvent {
+        Snapshot { snapshot: Box<Snapshot> },
+        Transcript { session: String, events: Vec<TranscriptEvent> },
+        /// Asked for from outside the window: a notification's button, a second start, the tray.
+        Show { view: View },
+    }
+}
+
+dto! {
+    /// A place in the window.
+    pub enum View {
+        Sessions,
+        Session { session: String },
+        Settings { page: String },
+        SignIn { provider: String },
+    }
+}
+
+// ---- settings ------------------------------------------------------------------------------
+
+dto! {
+    pub struct Settings {
+        pub notify_completed: bool,
+        pub notify_approvals: bool,
+        pub notify_failures: bool,
+        pub notify_sign_outs: bool,
+        pub muted: bool,
+        /// Minutes after midnight: from, to.
+        pub quiet_hours: Option<(u16, u16)>,
+        pub scheme: Scheme,
+        pub text_size: u16,
+        /// Seconds.
+        pub quit_deadline: Option<u64>,
+        pub onboarded: bool,
+    }
+}
+
+dto! { pub word Scheme { System, Light, Dark } }
+
+dto! {
+    /// A refused command. `code` exists only where the screen acts on it.
+    pub struct CommandError {
+        pub code: String,
+        pub message: String,
+    }
+}
+
+#[cfg(test)]
+mod tests;

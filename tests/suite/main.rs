@@ -1,0 +1,3 @@
+//! One binary for every test that talks to real processes, so that the harness is linked once.
+
+mod harness;

@@ -1,4 +1,4 @@
-//! The closed list of facts, in the past tense, and what each does to the state.
+//! The closed list of facts, in the past tense. What each does to the state is in [`crate::apply`].
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ use crate::{
     },
     state::{
         Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
-        Notification, Phase, ProcessIdentity, QueuedMessage, Quit, Restarts, Runtime, Session, SignIn, Turn, TurnState,
+        Notification, OpenDelay, Phase, ProcessIdentity, QueuedMessage, Quit, Restarts, Runtime, Session, SignIn, Turn,
+        TurnState,
     },
 };
 
@@ -63,6 +64,13 @@ pub enum Change {
         account: AccountId,
         problem: Option<AccountProblem>,
     },
+    AccountTried {
+        account: AccountId,
+    },
+    AccountRestartsCounted {
+        account: AccountId,
+        restarts: Restarts,
+    },
     AccountVerified {
         account: AccountId,
         at: i64,
@@ -79,6 +87,10 @@ pub enum Change {
     RevocationOwed {
         credential: CredentialId,
     },
+    RevocationDelayed {
+        credential: CredentialId,
+        not_before: u64,
+    },
     CredentialForgotten {
         credential: CredentialId,
     },
@@ -89,6 +101,9 @@ pub enum Change {
     SignInStepped {
         sign_in: SignInId,
         step: SignInStep,
+    },
+    SignInCancelling {
+        sign_in: SignInId,
     },
     SignInFailed {
         sign_in: SignInId,
@@ -113,6 +128,11 @@ pub enum Change {
     RuntimeReady {
         runtime: RuntimeId,
         version: String,
+        identity: Option<Identity>,
+    },
+    RuntimeFaulted {
+        runtime: RuntimeId,
+        failure: Failure,
     },
     RuntimePhased {
         runtime: RuntimeId,
@@ -153,6 +173,10 @@ pub enum Change {
     SessionOpenFailed {
         session: SessionId,
         failure: Option<Failure>,
+    },
+    OpenDelayed {
+        session: SessionId,
+        delay: OpenDelay,
     },
     RestartsCounted {
         session: SessionId,
@@ -221,6 +245,22 @@ pub enum Change {
         turn: TurnId,
         message: MessageId,
         delivery: Delivery,
+    },
+    /// Not admitted: it waits at the head of the queue.
+    SteerReturned {
+        turn: TurnId,
+        message: MessageId,
+    },
+    /// The agent's late word about a message that nobody could say anything about.
+    UndecidedSettled {
+        session: SessionId,
+        message: MessageId,
+        delivery: Delivery,
+    },
+    /// A person decided: what was undecided waits at the head of the queue again (`resend`), or is let be.
+    UnknownResolved {
+        session: SessionId,
+        resend: bool,
     },
     /// The message goes back to the head of the queue: it was not admitted.
     TurnReturned {

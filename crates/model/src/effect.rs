@@ -89,7 +89,21 @@ impl Effect {
             Self::Reap { runtime, .. } => format!("reap {runtime}"),
             Self::Open { runtime, command } => match command {
                 AgentCommand::OpenSession { session, .. } => format!("open {runtime} {session}"),
-                _ => return None,
+                AgentCommand::ReleaseSession { .. }
+                | AgentCommand::StartTurn { .. }
+                | AgentCommand::Steer { .. }
+                | AgentCommand::Interrupt { .. }
+                | AgentCommand::Answer { .. }
+                | AgentCommand::SetGoal { .. }
+                | AgentCommand::Probe { .. }
+                | AgentCommand::ReadIdentity
+                | AgentCommand::ListModels
+                | AgentCommand::ReadRateLimits
+                | AgentCommand::ListThreads { .. }
+                | AgentCommand::ReadHistory { .. }
+                | AgentCommand::SignIn { .. }
+                | AgentCommand::CancelSignIn
+                | AgentCommand::SignOut => return None,
             },
             Self::Release { runtime, session } => format!("release {runtime} {session}"),
             Self::SignIn { sign_in, .. } => format!("sign in {sign_in}"),

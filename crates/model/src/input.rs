@@ -1,7 +1,5 @@
 //! Everything anyone may tell the machine.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,7 +11,7 @@ use crate::{
         AgentEvent, Answer, Capabilities, Failure, GoalSpec, Observation, SessionSettings, SignInMethod, SignInStep,
         TransportRecord,
     },
-    state::{AccountKind, AppSettings, Asker, Installed, Keychain, ProcessIdentity},
+    state::{AppSettings, Asker, Installed, Keychain, ProcessIdentity},
 };
 
 /// One thing that happened outside the machine, or that somebody wants.
@@ -78,7 +76,7 @@ pub enum Input {
     MarkRead {
         session: SessionId,
     },
-    /// Start again what was given up.
+    /// Start again what was given up, or try an account that was rejected.
     TryAgain {
         session: SessionId,
     },
@@ -130,7 +128,7 @@ pub enum Input {
         capabilities: Capabilities,
         installed: Installed,
     },
-    /// The provider's own sign-in on this computer exists (or not), whoever it is.
+    /// The provider's own sign-in on this computer exists (or not), whoever it is. To be repeated when it was written anew.
     SystemAccount {
         provider: ProviderId,
         present: bool,
@@ -165,6 +163,7 @@ pub enum Input {
         sign_in: SignInId,
         step: SignInStep,
     },
+    /// Comes for every sign-in, also for one that was cancelled.
     SignInEnded {
         sign_in: SignInId,
         result: Result<Observation, Failure>,
@@ -179,9 +178,5 @@ pub enum Input {
     },
     NotificationShown {
         key: String,
-    },
-    /// Credentials of each kind that a launch found to be usable, asked at start.
-    Adopted {
-        accounts: BTreeMap<AccountId, AccountKind>,
     },
 }

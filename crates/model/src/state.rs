@@ -93,16 +93,20 @@ pub enum Installed {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Account {
     pub provider: ProviderId,
-    /// The person's own name for it.
+    /// The person's own name for it; empty until one is given.
     pub label: String,
     pub kind: AccountKind,
     /// `None` while signed out.
     pub credential: Option<CredentialId>,
     pub identity: Option<Identity>,
     pub problem: Option<AccountProblem>,
+    /// A person asked to try although the credential was rejected: ends with the next answer, good or bad.
+    pub trial: bool,
     pub limits: Vec<RateLimit>,
     /// Unix milliseconds of the last call that really succeeded.
     pub verified_at: Option<i64>,
+    /// Failures of the processes that serve all sessions of this account.
+    pub restarts: Restarts,
 }
 
 /// Who keeps the account's credential.
@@ -121,7 +125,7 @@ pub enum AccountKind {
 pub enum AccountProblem {
     /// The provider does not accept the credential.
     Rejected(Failure),
-    /// The keychain item is gone though nobody signed out here.
+    /// The credential is gone from where it lay (keychain item, file) though nobody signed out here.
     ItemMissing,
     KeychainLocked,
     KeychainAbsent,
@@ -136,6 +140,8 @@ pub struct Credential {
     pub kind: AccountKind,
     /// The account was signed out of it: to be revoked once no runtime uses it, across restarts too.
     pub owed_revocation: bool,
+    /// Boot milliseconds before which a failed revocation is not tried again.
+    pub not_before: u64,
 }
 
 /// An attempt to sign in.
@@ -148,6 +154,8 @@ pub struct SignIn {
     pub step: Option<SignInStep>,
     /// Set when it ended badly; the entry then stays until the person dismisses it.
     pub failure: Option<Failure>,
+    /// Being given up; the entry goes when its end is reported.
+    pub cancelling: bool,
     /// Boot milliseconds after which it is given up.
     pub deadline: u64,
 }
@@ -173,9 +181,15 @@ pub struct Runtime {
     pub provider: ProviderId,
     pub account: AccountId,
     pub credential: CredentialId,
+    /// The only session that it serves; `None`: all sessions of its credential.
+    pub session: Option<SessionId>,
     /// The epoch under which it was started.
     pub epoch: AuthEpoch,
     pub phase: Phase,
+    /// Who it said is signed in, when it became ready.
+    pub identity: Option<Identity>,
+    /// It gave no usable answer: it takes no new work, and is stopped when its started turns have ended.
+    pub fault: Option<Failure>,
     pub process: Option<ProcessIdentity>,
     pub started_at: i64,
     pub version: Option<String>,
@@ -214,7 +228,7 @@ pub struct ProcessIdentity {
     pub boot_id: String,
 }
 
-/// Restarts that failed lately, per provider and account.
+/// Starts that failed lately: of an account's shared processes, or of a session's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Restarts {
     /// Boot milliseconds of the failures in the last minute.
@@ -238,6 +252,8 @@ pub struct Session {
     pub settings: SessionSettings,
     pub attachment: Attachment,
     pub queue: Vec<QueuedMessage>,
+    /// Messages of which nobody can say whether they arrived. Nothing is sent before a person has decided about them.
+    pub undecided: Vec<QueuedMessage>,
     pub goal: Option<GoalSpec>,
     /// The goal is held at its runtime although it is active here: the runtime is old, or the application quits.
     pub goal_held: bool,
@@ -255,7 +271,18 @@ pub struct Session {
     pub active_at: i64,
     /// Why it cannot be opened, until a person tries again.
     pub open_failure: Option<Failure>,
+    /// How often its thread was found busy in a row, and until when to wait.
+    pub open_delay: OpenDelay,
+    /// Failures of the processes that serve this session alone.
     pub restarts: Restarts,
+}
+
+/// Waiting for another process to let go of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct OpenDelay {
+    pub tries: u32,
+    /// Boot milliseconds.
+    pub not_before: u64,
 }
 
 /// Which process holds a session. Never two.
@@ -451,7 +478,8 @@ pub enum Scheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Quit {
     pub since: i64,
-    /// Boot milliseconds after which running turns are interrupted.
+    /// Boot milliseconds after which running turns are interrupted; once forced, after which the application goes whatever
+    /// still runs.
     pub deadline: Option<u64>,
     /// Asked for a second time: stop everything now.
     pub forced: bool,

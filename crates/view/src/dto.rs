@@ -45,7 +45,7 @@ dto! {
         pub keychain: Keychain,
         pub sign_ins: Vec<SignIn>,
         pub sessions: Vec<Session>,
-        /// Pending ones, oldest first.
+        /// Those of turns that have not ended, oldest first. Answered ones stay until then, so that everyone learns the answer.
         pub approvals: Vec<Approval>,
         pub settings: Settings,
         pub quit: Option<Quit>,
@@ -210,6 +210,8 @@ dto! {
         pub turn: Option<Turn>,
         pub last_turn: Option<EndedTurn>,
         pub queue: Vec<QueuedMessage>,
+        /// Messages of which nobody can say whether they arrived: a person must decide (resolve_unknown).
+        pub undecided: Vec<QueuedMessage>,
         /// Why queued messages wait, in words; `None` when nothing waits.
         pub waits_for: Option<String>,
         pub goal: Option<Goal>,

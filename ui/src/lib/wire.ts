@@ -2,7 +2,7 @@
 
 export type Snapshot = { seq: number, now: number, version: string, home: string, providers: Array<Provider>, keychain: Keychain, signIns: Array<SignIn>, sessions: Array<Session>, 
 /**
- * Pending ones, oldest first.
+ * Those of turns that have not ended, oldest first. Answered ones stay until then, so that everyone learns the answer.
  */
 approvals: Array<Approval>, settings: Settings, quit: Quit | null, 
 /**
@@ -83,6 +83,10 @@ account: string | null,
  * The running turn is on an account that is no longer the current one.
  */
 onOldAccount: boolean, preview: string, unread: boolean, archived: boolean, activeAt: number, turn: Turn | null, lastTurn: EndedTurn | null, queue: Array<QueuedMessage>, 
+/**
+ * Messages of which nobody can say whether they arrived: a person must decide (resolve_unknown).
+ */
+undecided: Array<QueuedMessage>, 
 /**
  * Why queued messages wait, in words; `None` when nothing waits.
  */

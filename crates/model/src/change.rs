@@ -19,6 +19,7 @@ use crate::{
 };
 
 /// A fact that has been committed.
+#[expect(clippy::large_enum_variant, reason = "a new session is rare, and changes are moved, not copied")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Change {
     // providers, accounts, credentials

@@ -1,0 +1,118 @@
+//! What a person should see outside the window: one notification for one fact, under a key of its own.
+//!
+//! Muted, or of a kind that is switched off, a fact raises none. Quiet hours need the local time, and the session that
+//! one is looking at needs the window: both are for the shell, which then shows nothing and reports the key as shown.
+
+use crate::{
+    change::Change,
+    effect::Effect,
+    ids::SessionId,
+    port::{Failure, FailureClass, TurnOutcome},
+    rules::Rules,
+    state::{AccountProblem, Notification, NotificationKind, NotificationState, State},
+    supervisor::Supervisor,
+};
+
+/// The notification that a change calls for, with its key. `state` is what was true before it.
+#[must_use]
+pub fn notification(state: &State, change: &Change) -> Option<(String, NotificationKind, Option<SessionId>)> {
+    if state.settings.muted {
+        return None;
+    }
+    let failures = state.settings.notify_failures;
+    if let Change::TurnEnded { turn, outcome, .. } = change {
+        let session = Some(state.turns.get(turn)?.session);
+        let turn = *turn;
+        return match outcome {
+            TurnOutcome::Completed if state.settings.notify_completed => {
+                Some((format!("turn {turn} completed"), NotificationKind::TurnCompleted { turn }, session))
+            }
+            // The loss of the account is told by itself.
+            TurnOutcome::Failed(failure) if failures && failure.class != FailureClass::SignedOut => {
+                Some((format!("turn {turn} failed"), NotificationKind::TurnFailed { turn, failure: failure.clone() }, session))
+            }
+            TurnOutcome::Lost if failures => {
+                Some((format!("turn {turn} failed"), NotificationKind::TurnFailed { turn, failure: lost() }, session))
+            }
+            TurnOutcome::Unknown if failures => {
+                Some((format!("turn {turn} unknown"), NotificationKind::OutcomeUnknown { turn }, session))
+            }
+            TurnOutcome::Completed
+            | TurnOutcome::Failed(_)
+            | TurnOutcome::Lost
+            | TurnOutcome::Unknown
+            | TurnOutcome::Interrupted => None,
+        };
+    }
+    if let Change::ApprovalRequested { approval, entry } = change {
+        let kind = NotificationKind::ApprovalNeeded { approval: *approval };
+        return state.settings.notify_approvals.then(|| (format!("approval {approval}"), kind, Some(entry.session)));
+    }
+    if let Change::AccountTroubled { account, problem: Some(AccountProblem::Rejected(_) | AccountProblem::ItemMissing) } = change
+    {
+        let provider = state.accounts.get(account)?.provider.clone();
+        let epoch = state.providers.get(&provider)?.epoch;
+        let kind = NotificationKind::SignedOut { provider, account: *account };
+        return state.settings.notify_sign_outs.then(|| (format!("signed out {account} {epoch}"), kind, None));
+    }
+    // What a process or a session was given up for. The position of the fact makes the key unique.
+    let (provider, failure, session) = if let Change::AccountRestartsCounted { account, restarts } = change {
+        (state.accounts.get(account)?.provider.clone(), restarts.given_up.clone()?, None)
+    } else if let Change::RestartsCounted { session, restarts } = change {
+        (state.sessions.get(session)?.provider.clone(), restarts.given_up.clone()?, Some(*session))
+    } else if let Change::SessionOpenFailed { session, failure: Some(failure) } = change {
+        (state.sessions.get(session)?.provider.clone(), failure.clone(), Some(*session))
+    } else {
+        return None;
+    };
+    failures.then(|| (format!("given up {}", state.seq), NotificationKind::RuntimeFailed { provider, failure }, session))
+}
+
+impl<R: Rules> Supervisor<R> {
+    /// See [`notification`].
+    pub(crate) fn notification_of(&self, change: &Change) -> Option<(String, Notification)> {
+        let (key, kind, session) = notification(&self.state, change)?;
+        Some((key, Notification { kind, session, state: NotificationState::Raised, at: self.now.wall }))
+    }
+
+    pub(crate) fn dismiss(&mut self, key: String) {
+        if self.state.notifications.contains_key(&key) {
+            self.commit(Change::NotificationDismissed { key: key.clone() });
+            self.ask(Effect::CloseNotification { key });
+        }
+    }
+
+    pub(crate) fn close_notifications(&mut self, of: impl Fn(&NotificationKind) -> bool) {
+        let keys: Vec<_> = self.state.notifications.iter().filter(|(_, n)| of(&n.kind)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.dismiss(key);
+        }
+    }
+
+    /// The person looks at the session: nothing of it has to be told any more, but what it waits for.
+    pub(crate) fn mark_read(&mut self, session: SessionId) {
+        if self.state.sessions.get(&session).is_some_and(|s| s.unread) {
+            self.commit(Change::SessionRead { session });
+        }
+        let told = |n: &Notification| n.session == Some(session) && !matches!(n.kind, NotificationKind::ApprovalNeeded { .. });
+        let keys: Vec<_> = self.state.notifications.iter().filter(|(_, n)| told(n)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.dismiss(key);
+        }
+    }
+
+    /// Whether the agent of this session is capable of something.
+    pub(crate) fn capable(&self, session: SessionId, of: impl Fn(&crate::port::Capabilities) -> bool) -> bool {
+        let provider = self.state.sessions.get(&session).and_then(|s| self.state.providers.get(&s.provider));
+        provider.is_some_and(|p| of(&p.capabilities))
+    }
+}
+
+fn lost() -> Failure {
+    Failure {
+        class: FailureClass::Other,
+        message: "Turnkeep was ended while this was worked on. What the agent did so far stays; send a message to go on."
+            .to_owned(),
+        detail: None,
+    }
+}

@@ -3,9 +3,27 @@
 //! Pure: bytes and commands in, bytes and events out. It never does I/O, never looks at a clock, and cannot hold a
 //! secret: a launch plan and a frame say *which* secret goes *where*, and the engine fills it in.
 
+mod codex;
+pub mod jsonrpc;
 pub mod port;
+
+use std::sync::Arc;
+
+use turnkeep_model::ProviderId;
 
 pub use port::{
     Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, Protocol, Purpose,
     SecretSlot, Site, Stdio,
 };
+
+/// Every kind of agent that is built in, in the order in which they are listed. The only such list.
+#[must_use]
+pub fn builtin() -> Vec<Arc<dyn Agent>> {
+    vec![Arc::new(codex::Codex::new())]
+}
+
+/// The built-in agent with this id.
+#[must_use]
+pub fn agent(id: &ProviderId) -> Option<Arc<dyn Agent>> {
+    builtin().into_iter().find(|agent| agent.card().id == *id)
+}

@@ -1,10 +1,13 @@
 //! What a provider's folder must offer, and what it may ask of the engine.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use turnkeep_model::{
     CredentialId, ProviderId,
-    port::{AgentCommand, AgentEvent, Capabilities, SignInMethod, TransportRecord, Unsupported},
+    port::{AgentCommand, AgentEvent, Capabilities, Observation, SignInMethod, TransportRecord, Unsupported},
     state::AccountKind,
 };
 
@@ -27,6 +30,27 @@ pub trait Agent: Send + Sync + std::fmt::Debug {
 
     /// Whether a text of this provider's own means that nobody is signed in (any more).
     fn says_signed_out(&self, text: &str) -> bool;
+
+    /// Where the person's own sign-in may lie, given its canonical home; it is there if any of them is.
+    fn system_sources(&self, home: &Path) -> Vec<CredentialSource> {
+        let _ = home;
+        Vec::new()
+    }
+
+    /// Who stands behind a credential file with this content; `digest` names a secret without telling it.
+    ///
+    /// A fingerprint is made of parts between colons; an empty part, or one that is left out at the end, is not known.
+    fn read_identity(&self, content: &[u8], digest: &dyn Fn(&[u8]) -> String) -> Observation {
+        let _ = (content, digest);
+        Observation::Unknown { why: "this provider's credential file is not read".to_owned() }
+    }
+
+    /// Programs to take instead of the one that was found at this real path, the best first, where they exist: what a
+    /// wrapper script would start.
+    fn better_programs(&self, found: &Path) -> Vec<PathBuf> {
+        let _ = found;
+        Vec::new()
+    }
 }
 
 /// What a list of agents shows.

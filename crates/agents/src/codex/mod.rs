@@ -1,0 +1,64 @@
+//! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output.
+
+mod asks;
+mod items;
+mod launch;
+mod protocol;
+mod wire;
+mod words;
+
+use turnkeep_model::{
+    ProviderId,
+    port::{Capabilities, Goals, Sessions, SignInMethod},
+};
+
+use crate::port::{Agent, Card, Launch, LaunchError, Protocol, Purpose, Site};
+
+/// OpenAI's Codex.
+#[derive(Debug)]
+pub(crate) struct Codex {
+    card: Card,
+}
+
+impl Codex {
+    pub(crate) fn new() -> Self {
+        Self {
+            card: Card {
+                id: ProviderId::new("codex"),
+                name: "Codex",
+                full_name: "Codex (OpenAI)",
+                capabilities: Capabilities {
+                    sessions: Sessions::Many,
+                    resume: true,
+                    steer: true,
+                    interrupt: true,
+                    goals: Goals::Native,
+                    history_probe: true,
+                    approvals: true,
+                },
+                sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
+                programs: &["codex"],
+                install: &["npm install -g @openai/codex", "brew install --cask codex"],
+                system_home: ("CODEX_HOME", ".codex"),
+            },
+        }
+    }
+}
+
+impl Agent for Codex {
+    fn card(&self) -> &Card {
+        &self.card
+    }
+
+    fn launch(&self, site: &Site) -> Result<Launch, LaunchError> {
+        launch::launch(site)
+    }
+
+    fn protocol(&self, purpose: &Purpose) -> Box<dyn Protocol> {
+        Box::new(protocol::Machine::new(purpose))
+    }
+
+    fn says_signed_out(&self, text: &str) -> bool {
+        words::signed_out(text)
+    }
+}

@@ -3,9 +3,11 @@
 //! It must never touch the person's own desktop, home, keychain or network, and never signal a process that is not a
 //! descendant of the test.
 
+pub mod agent;
 pub mod desktop;
-// pub mod mock_model;
+pub mod fake_agent;
+pub mod mock_model;
 pub mod process;
-// pub mod real_codex;
+pub mod real_codex;
 pub mod wait;
-// pub mod webdriver;
+pub mod webdriver;

@@ -98,6 +98,13 @@ pub(super) fn launch(site: &Site) -> Result<Launch, LaunchError> {
     })
 }
 
+/// The file, or the item of a person whose own config keeps the sign-in in the keychain.
+pub(super) fn system_sources(home: &Path) -> Vec<CredentialSource> {
+    let file = CredentialSource::File { path: home.join("auth.json") };
+    let item = text(home).ok().map(|home| CredentialSource::KeychainItem { attributes: keychain_attributes(&home) });
+    std::iter::once(file).chain(item).collect()
+}
+
 fn home_plan(home: &Path, shared: &Path) -> HomePlan {
     let link = |name: &&str| HomeLink { name: (*name).to_owned(), target: shared.join(name) };
     HomePlan {

@@ -1,18 +1,21 @@
 //! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output.
 
 mod asks;
+mod identity;
 mod items;
 mod launch;
 mod protocol;
 mod wire;
 mod words;
 
+use std::path::{Path, PathBuf};
+
 use turnkeep_model::{
     ProviderId,
-    port::{Capabilities, Goals, Sessions, SignInMethod},
+    port::{Capabilities, Goals, Observation, Sessions, SignInMethod},
 };
 
-use crate::port::{Agent, Card, Launch, LaunchError, Protocol, Purpose, Site};
+use crate::port::{Agent, Card, CredentialSource, Launch, LaunchError, Protocol, Purpose, Site};
 
 /// OpenAI's Codex.
 #[derive(Debug)]
@@ -60,5 +63,17 @@ impl Agent for Codex {
 
     fn says_signed_out(&self, text: &str) -> bool {
         words::signed_out(text)
+    }
+
+    fn system_sources(&self, home: &Path) -> Vec<CredentialSource> {
+        launch::system_sources(home)
+    }
+
+    fn read_identity(&self, content: &[u8], digest: &dyn Fn(&[u8]) -> String) -> Observation {
+        identity::read(content, digest)
+    }
+
+    fn better_programs(&self, found: &Path) -> Vec<PathBuf> {
+        identity::native_programs(found)
     }
 }

@@ -69,7 +69,7 @@ impl Machine {
             "thread/status/changed" => parse(params).map(|read| self.status(&read)),
             "thread/closed" => parse(params).map(|read: wire::ThreadOnly| {
                 if let Some(session) = self.session_of(&read.thread_id) {
-                    self.unloaded(session);
+                    self.thread_closed(session);
                 }
             }),
             "thread/name/updated" => parse(params).map(|read: wire::ThreadName| {
@@ -298,10 +298,7 @@ impl Machine {
         let Some(session) = self.session_of(&read.thread_id) else { return };
         let Some(entry) = self.sessions.get_mut(&session) else { return };
         entry.active = read.status.r#type == "active";
-        match read.status.r#type.as_str() {
-            "notLoaded" => self.unloaded(session),
-            "idle" | "systemError" => self.release_now(session),
-            _ => {}
-        }
+        entry.unloaded = read.status.r#type == "notLoaded";
+        self.release_now(session);
     }
 }

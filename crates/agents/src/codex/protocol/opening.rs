@@ -139,14 +139,17 @@ impl Machine {
             self.unhold(now, session);
             return self.release_now(session);
         }
-        if let Some(entry) = self.sessions.get_mut(&session) {
+        self.event(AgentEvent::SessionOpened { session, thread, settings });
+        // Before it counts as open: what is said here of an unloading is about an earlier loading.
+        self.unhold(now, session);
+        if let Some(entry) = self.sessions.get_mut(&session)
+            && matches!(entry.stage, Stage::Opening { .. })
+        {
             entry.stage = Stage::Open;
         }
-        self.event(AgentEvent::SessionOpened { session, thread, settings });
         if let Some(goal) = goal {
             self.set_goal(session, Some(goal));
         }
-        self.unhold(now, session);
     }
 
     pub(super) fn open_failed(&mut self, now: Clock, session: SessionId, failure: Failure) {
@@ -238,10 +241,12 @@ impl Machine {
     }
 
     pub(super) fn release_late(&mut self, session: SessionId, attempt: u64) {
-        if self.at(session, attempt).is_some() {
-            self.fault(Some(session), words::timeout("let go of the thread"));
-            self.release_failed(session);
+        let Some(entry) = self.at(session, attempt) else { return };
+        if entry.unloaded {
+            return self.released(session);
         }
+        self.fault(Some(session), words::timeout("let go of the thread"));
+        self.release_failed(session);
     }
 
     /// It is still held; another [`AgentCommand::ReleaseSession`] tries again.
@@ -251,8 +256,8 @@ impl Machine {
         }
     }
 
-    /// Codex has unloaded the thread.
-    pub(super) fn unloaded(&mut self, session: SessionId) {
+    /// Codex has closed the thread: the last thing that is said of it.
+    pub(super) fn thread_closed(&mut self, session: SessionId) {
         let gone = self.sessions.get(&session).is_some_and(|entry| {
             !matches!(entry.stage, Stage::Opening { .. }) && entry.turns.is_empty() && entry.starting.is_none()
         });

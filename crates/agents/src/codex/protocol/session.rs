@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) model_provider: String,
     /// Codex says that it works, whatever turns are known.
     pub(super) active: bool,
+    /// Codex says that the thread is not in its memory.
+    pub(super) unloaded: bool,
     pub(super) starting: Option<Starting>,
     pub(super) turns: BTreeMap<ProviderTurn, Turn>,
     pub(super) ended: VecDeque<(ProviderTurn, TurnOutcome)>,
@@ -93,6 +95,7 @@ impl Session {
             goal: None,
             model_provider: String::new(),
             active: false,
+            unloaded: false,
             starting: None,
             turns: BTreeMap::new(),
             ended: VecDeque::new(),

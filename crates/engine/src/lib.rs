@@ -1,3 +1,23 @@
 //! Makes it happen: the loop, processes, storage, the keychain and the clock.
 
+pub mod clock;
+pub mod crash;
+pub mod feed;
+mod handle;
+pub mod lock;
+pub mod logs;
+mod perform;
+#[cfg(test)]
+mod play;
+pub mod places;
+mod run;
+mod runtime;
+mod start;
+pub mod store;
 pub mod world;
+
+pub use feed::{Recovery, Snapshot, TranscriptEvent, Trouble};
+pub use handle::{Handle, ReadError, Transcript};
+pub use places::Places;
+pub use run::{Ack, Ended, Notice, Refused};
+pub use start::{Config, Engine, StartError};

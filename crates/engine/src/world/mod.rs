@@ -49,6 +49,17 @@ impl World {
     /// Say which credentials exist, whenever that changed: each is looked at and watched from then on.
     pub fn attend(&self, _credentials: &BTreeMap<CredentialId, Credential>) {}
 
+    /// Keep a secret in the vault's memory until the machine says where it belongs.
+    pub fn stage(&self, _secret: secrecy::SecretString) -> turnkeep_model::StagedSecret {
+        turnkeep_model::StagedSecret(0)
+    }
+
+    /// Ask the person to unlock the keychain.
+    pub fn unlock(&self) {}
+
+    /// Look for the providers' programs again.
+    pub fn rescan(&self) {}
+
     /// Stop what still runs, without a word to the inbox.
     #[expect(clippy::unused_async, reason = "the tree of every runtime is waited for")]
     pub async fn shut(self) {}

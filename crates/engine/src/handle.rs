@@ -1,0 +1,292 @@
+//! What a window, a tray or an API holds: wishes in, snapshots and transcripts out, from any thread and any runtime.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use secrecy::SecretString;
+use tokio::sync::{mpsc, oneshot, watch};
+use turnkeep_model::{
+    AccountId, ApprovalId, Input, MessageId, ProviderId, Seq, SessionId, ThreadRef,
+    port::{Answer, SessionSettings, SignInMethod},
+    state::Asker,
+};
+
+use crate::{
+    feed::{Events, Snapshot, TranscriptEvent},
+    run::{Ack, Ask, Ended, Insistence, Notice, Refused},
+    store::{Event, Found, Page, Reader, StoreError},
+};
+
+/// Why a read gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine has ended.
+    #[error("Turnkeep has stopped")]
+    Ended,
+}
+
+/// One of any number of equal handles.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) asks: mpsc::UnboundedSender<Ask>,
+    pub(crate) snapshot: watch::Receiver<Snapshot>,
+    pub(crate) ended: watch::Receiver<Option<Ended>>,
+    pub(crate) notices: Arc<Mutex<Option<mpsc::UnboundedReceiver<Notice>>>>,
+    pub(crate) reader: Arc<Mutex<Reader>>,
+    pub(crate) insistence: Arc<Insistence>,
+    pub(crate) engine: tokio::runtime::Handle,
+}
+
+impl Handle {
+    /// The newest snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot.borrow().clone()
+    }
+
+    /// Tells of every newer snapshot; those in between may be left out.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Snapshot> {
+        self.snapshot.clone()
+    }
+
+    /// Hands an input to the machine; answers when what came of it is written down.
+    ///
+    /// # Errors
+    /// [`Refused`]: the input had no effect.
+    pub async fn submit(&self, input: Input) -> Result<Ack, Refused> {
+        let (answer, answered) = oneshot::channel();
+        self.ask(Ask::Submit { input, answer: Some(answer) })?;
+        answered.await.map_err(|_| Refused::Ended)?
+    }
+
+    /// Hands an input to the machine and does not wait: for callers that cannot, such as a menu.
+    pub fn tell(&self, input: Input) {
+        if self.ask(Ask::Submit { input, answer: None }).is_err() {
+            tracing::debug!("an input came after the end");
+        }
+    }
+
+    fn ask(&self, ask: Ask) -> Result<(), Refused> {
+        self.asks.send(ask).map_err(|_| Refused::Ended)
+    }
+
+    // ---- wishes --------------------------------------------------------------------------------
+
+    /// Makes a session in this folder (absolute path); [`Ack::session`] says which. With `thread`, of one that the
+    /// provider already knows.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn create_session(
+        &self,
+        provider: ProviderId,
+        folder: String,
+        title: String,
+        settings: SessionSettings,
+        thread: Option<ThreadRef>,
+    ) -> Result<Ack, Refused> {
+        self.submit(Input::CreateSession { provider, folder, title, settings, thread }).await
+    }
+
+    /// Delivers a message when the session is idle. A message id that was used before changes nothing.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn send(&self, session: SessionId, message: MessageId, text: String) -> Result<Ack, Refused> {
+        self.submit(Input::Send { session, message, text }).await
+    }
+
+    /// Adds a message to the running turn, or sends it when there is none.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn steer(&self, session: SessionId, message: MessageId, text: String) -> Result<Ack, Refused> {
+        self.submit(Input::Steer { session, message, text }).await
+    }
+
+    /// Ends the running turn early.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn interrupt(&self, session: SessionId) -> Result<Ack, Refused> {
+        self.submit(Input::Interrupt { session }).await
+    }
+
+    /// Answers a question; [`Ack::changed`] is false when another answer was first.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn answer(&self, approval: ApprovalId, answer: Answer, by: Asker) -> Result<Ack, Refused> {
+        self.submit(Input::AnswerApproval { approval, answer, by }).await
+    }
+
+    /// Begins to sign in; the steps come with the snapshots, under [`Ack::sign_in`].
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn sign_in(
+        &self,
+        provider: ProviderId,
+        account: Option<AccountId>,
+        label: String,
+        method: SignInMethod,
+    ) -> Result<Ack, Refused> {
+        self.submit(Input::SignIn { provider, account, label, method, key: None }).await
+    }
+
+    /// Signs in with an API key, which goes to the vault and nowhere else.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn sign_in_with_key(
+        &self,
+        provider: ProviderId,
+        account: Option<AccountId>,
+        label: String,
+        key: SecretString,
+    ) -> Result<Ack, Refused> {
+        let (answer, answered) = oneshot::channel();
+        self.ask(Ask::SignInWithKey { provider, account, label, key, answer })?;
+        answered.await.map_err(|_| Refused::Ended)?
+    }
+
+    /// Asks the person to unlock the keychain; what comes of it is seen in the snapshots.
+    pub fn unlock_keychain(&self) {
+        let _ = self.ask(Ask::Unlock);
+    }
+
+    /// Looks for the providers' programs again.
+    pub fn rescan_providers(&self) {
+        let _ = self.ask(Ask::Rescan);
+    }
+
+    /// Ends when running turns are done, or after so many milliseconds. A second time: within two seconds, come what
+    /// may. Wait for [`Self::exited`].
+    pub fn quit(&self, deadline_ms: Option<u64>) {
+        self.insistence.insist();
+        self.tell(Input::Quit { deadline_ms });
+    }
+
+    /// Waits for the end.
+    pub async fn exited(&self) -> Ended {
+        let mut ended = self.ended.clone();
+        let end = ended.wait_for(Option::is_some).await;
+        end.ok().and_then(|end| end.clone()).unwrap_or(Ended::Abandoned)
+    }
+
+    /// Notifications to show and to take away. There is one receiver; whoever asks first has it.
+    #[must_use]
+    pub fn notifications(&self) -> Option<mpsc::UnboundedReceiver<Notice>> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    // ---- reading -------------------------------------------------------------------------------
+
+    /// Follows a session: its last `limit` entries, then what happens.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn open_transcript(&self, session: SessionId, limit: usize) -> Result<Transcript, ReadError> {
+        let mut transcript = Transcript { handle: self.clone(), session, limit, page: None, events: None };
+        transcript.begin().await?;
+        Ok(transcript)
+    }
+
+    /// The last `limit` entries before an ordinal, or of all. Running entries are as they were recorded last.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn transcript_page(&self, session: SessionId, before: Option<u64>, limit: usize) -> Result<Page, ReadError> {
+        self.read(move |reader| reader.page(session, before, limit)).await
+    }
+
+    /// Entries of all sessions that hold these words, newest first.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn search(&self, text: String, limit: usize) -> Result<Vec<Found>, ReadError> {
+        self.read(move |reader| reader.search(&text, limit)).await
+    }
+
+    /// The journal after a change, oldest first.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn events(&self, after: Seq, limit: usize) -> Result<Vec<Event>, ReadError> {
+        self.read(move |reader| reader.events(after, limit)).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let reader = Arc::clone(&self.reader);
+        let reading = self.engine.spawn_blocking(move || read(&reader.lock().unwrap_or_else(PoisonError::into_inner)));
+        Ok(reading.await.map_err(|_| ReadError::Ended)??)
+    }
+}
+
+/// A session that somebody looks at.
+#[derive(Debug)]
+pub struct Transcript {
+    handle: Handle,
+    session: SessionId,
+    limit: usize,
+    page: Option<Page>,
+    events: Option<Events>,
+}
+
+impl Transcript {
+    /// Whose transcript this is.
+    #[must_use]
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// What happens next; a page first, and again whenever the reader was too slow. `None` when the engine ended.
+    pub async fn next(&mut self) -> Option<TranscriptEvent> {
+        loop {
+            if let Some(page) = self.page.take() {
+                return Some(TranscriptEvent::Page(page));
+            }
+            let events = self.events.as_mut()?;
+            if let Some(event) = events.next().await {
+                return Some(event);
+            }
+            if !events.lost() {
+                return None;
+            }
+            if let Err(error) = self.begin().await {
+                tracing::warn!(%error, session = %self.session, "a transcript could not be read again");
+                self.events = None;
+            }
+        }
+    }
+
+    /// What has happened already, up to `limit` events, without waiting.
+    pub fn ready(&mut self, limit: usize) -> Vec<TranscriptEvent> {
+        let mut found: Vec<TranscriptEvent> = self.page.take().map(TranscriptEvent::Page).into_iter().collect();
+        if let Some(events) = self.events.as_mut().filter(|events| !events.lost()) {
+            found.extend(std::iter::from_fn(|| events.ready()).take(limit.saturating_sub(found.len())));
+        }
+        found
+    }
+
+    /// Subscribes first and reads then, so that nothing is between the two.
+    async fn begin(&mut self) -> Result<(), ReadError> {
+        let (answer, answered) = oneshot::channel();
+        self.handle.ask(Ask::Subscribe { session: self.session, answer }).map_err(|_| ReadError::Ended)?;
+        let (events, running) = answered.await.map_err(|_| ReadError::Ended)?;
+        let mut page = self.handle.transcript_page(self.session, None, self.limit).await?;
+        for entry in &mut page.entries {
+            if let Some(live) = running.iter().find(|live| live.ordinal == entry.ordinal && !entry.completed) {
+                entry.item = live.item.clone();
+            }
+        }
+        self.page = Some(page);
+        self.events = Some(events);
+        Ok(())
+    }
+}

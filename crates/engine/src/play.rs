@@ -1,0 +1,243 @@
+//! A world of paper for tests: what a well-behaved one would answer to each effect, and what a person might want.
+
+use turnkeep_model::{
+    AccountId, ApprovalId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, SessionId,
+    SignInId, ThreadRef, TurnId,
+    port::{
+        AgentCommand, AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals,
+        Identity, Item, ItemBody, Observation, PlanStep, PlanStepStatus, ProbeAnswer, SessionSettings, Sessions, SignInMethod,
+        TransportRecord, TurnOutcome, Usage,
+    },
+    state::{Asker, Installed, Keychain, ProcessIdentity},
+};
+
+pub(crate) fn provider() -> ProviderId {
+    ProviderId::new("paper")
+}
+
+pub(crate) fn provider_found() -> Input {
+    let capabilities = Capabilities {
+        sessions: Sessions::Many,
+        resume: true,
+        steer: true,
+        interrupt: true,
+        goals: Goals::Native,
+        history_probe: true,
+        approvals: true,
+    };
+    let installed = Installed::Found { path: "/bin/paper".into(), version: None };
+    Input::ProviderFound { provider: provider(), capabilities, installed }
+}
+
+pub(crate) fn someone(who: &str) -> Observation {
+    Observation::Someone(Identity { fingerprint: who.into(), label: who.into(), plan: None })
+}
+
+pub(crate) fn failure(text: &str) -> Failure {
+    Failure { class: FailureClass::Other, message: text.into(), detail: None }
+}
+
+pub(crate) fn create_session() -> Input {
+    Input::CreateSession {
+        provider: provider(),
+        folder: "/folder".into(),
+        title: String::new(),
+        settings: SessionSettings::default(),
+        thread: None,
+    }
+}
+
+pub(crate) fn send(session: u64, message: &str) -> Input {
+    Input::Send { session: SessionId(session), message: MessageId::new(message), text: format!("text of {message}") }
+}
+
+/// What the world answers, in order, when everything goes well. A turn is begun and says something; who ends it is
+/// another matter: [`ends`].
+pub(crate) fn answers(effect: &Effect) -> Vec<Input> {
+    match effect {
+        Effect::Spawn { runtime, .. } => vec![
+            Input::RuntimeStarted {
+                runtime: *runtime,
+                process: ProcessIdentity { pid: 1, start_ticks: runtime.0, boot_id: "b".into() },
+            },
+            agent(*runtime, AgentEvent::Ready { version: "1".into(), identity: someone("who") }),
+        ],
+        Effect::Stop { runtime, .. } | Effect::Reap { runtime, .. } => {
+            vec![Input::RuntimeGone { runtime: *runtime, closed: None }]
+        }
+        Effect::Release { runtime, session } => {
+            vec![agent(*runtime, AgentEvent::SessionReleased { session: *session })]
+        }
+        Effect::Open { runtime, command } | Effect::Command { runtime, command } | Effect::Probe { runtime, command, .. } => {
+            obeyed(command).into_iter().map(|event| agent(*runtime, event)).collect()
+        }
+        Effect::SignIn { sign_in, .. } => vec![Input::SignInEnded { sign_in: *sign_in, result: Ok(someone("who")) }],
+        Effect::CancelSignIn { sign_in } => {
+            vec![Input::SignInEnded { sign_in: *sign_in, result: Err(failure("cancelled")) }]
+        }
+        Effect::Revoke { credential, .. } => vec![Input::Revoked { credential: *credential, result: Ok(()) }],
+        Effect::Notify { key } => vec![Input::NotificationShown { key: key.clone() }],
+        Effect::CloseNotification { .. } | Effect::Exit => Vec::new(),
+    }
+}
+
+pub(crate) fn agent(runtime: RuntimeId, event: AgentEvent) -> Input {
+    Input::Agent { runtime, event }
+}
+
+fn named(turn: TurnId) -> ProviderTurn {
+    ProviderTurn::new(format!("pt{turn}"))
+}
+
+fn obeyed(command: &AgentCommand) -> Vec<AgentEvent> {
+    match command {
+        AgentCommand::OpenSession { session, settings, .. } => vec![AgentEvent::SessionOpened {
+            session: *session,
+            thread: ThreadRef::new(format!("thread {session}")),
+            settings: settings.clone(),
+        }],
+        AgentCommand::ReleaseSession { session } => vec![AgentEvent::SessionReleased { session: *session }],
+        AgentCommand::StartTurn { session, turn, .. } => vec![
+            AgentEvent::TurnStarted { session: *session, turn: Some(*turn), provider_turn: named(*turn) },
+            item(*session, *turn, "", false),
+        ],
+        AgentCommand::Steer { session, turn, message, .. } => {
+            vec![AgentEvent::Steered { session: *session, turn: *turn, message: message.clone() }]
+        }
+        AgentCommand::Interrupt { session, turn } => {
+            vec![AgentEvent::TurnEnded { session: *session, provider_turn: named(*turn), outcome: TurnOutcome::Interrupted }]
+        }
+        AgentCommand::Answer { session, request, .. } => {
+            vec![AgentEvent::ApprovalResolved { session: *session, request: request.clone() }]
+        }
+        AgentCommand::SetGoal { session, goal } => {
+            vec![AgentEvent::GoalChanged { session: *session, goal: goal.clone() }]
+        }
+        AgentCommand::Probe { session, turn, .. } => {
+            vec![AgentEvent::Probed { session: *session, turn: *turn, found: ProbeAnswer::NotFound }]
+        }
+        AgentCommand::ReadIdentity => vec![AgentEvent::Identity { identity: someone("who") }],
+        AgentCommand::ListModels
+        | AgentCommand::ReadRateLimits
+        | AgentCommand::ListThreads { .. }
+        | AgentCommand::ReadHistory { .. }
+        | AgentCommand::SignIn { .. }
+        | AgentCommand::CancelSignIn
+        | AgentCommand::SignOut => Vec::new(),
+    }
+}
+
+/// The agent asks.
+pub(crate) fn approval(session: SessionId) -> AgentEvent {
+    AgentEvent::ApprovalRequested {
+        session,
+        provider_turn: None,
+        request: RequestKey::new("r"),
+        ask: Ask {
+            body: AskBody::Command { command: "rm".into(), cwd: "/".into(), may_run_unsandboxed: false },
+            reason: None,
+            choices: vec![Choice::Allow, Choice::Deny],
+            item: None,
+        },
+    }
+}
+
+/// The answer of a turn, as an entry that begins or ends.
+pub(crate) fn item(session: SessionId, turn: TurnId, text: &str, completed: bool) -> AgentEvent {
+    let item = Item {
+        id: ItemId::new(format!("answer {turn}")),
+        body: ItemBody::AgentMessage { text: text.into(), final_answer: true },
+    };
+    let provider_turn = named(turn);
+    if completed {
+        AgentEvent::ItemCompleted { session, provider_turn, item }
+    } else {
+        AgentEvent::ItemStarted { session, provider_turn, item }
+    }
+}
+
+/// The end of a turn that went well.
+pub(crate) fn ends(runtime: RuntimeId, session: SessionId, turn: TurnId) -> Vec<Input> {
+    let provider_turn = named(turn);
+    vec![
+        agent(runtime, item(session, turn, "done", true)),
+        agent(runtime, AgentEvent::TurnEnded { session, provider_turn, outcome: TurnOutcome::Completed }),
+    ]
+}
+
+/// Something that a person or a less well-behaved world might say, chosen by three numbers.
+pub(crate) fn anything(what: u8, which: u8, how: u8) -> Input {
+    let id = u64::from(which % 3) + 1;
+    let (session, account, runtime, turn) =
+        (SessionId(id), AccountId(id), RuntimeId(u64::from(how % 6) + 1), TurnId(u64::from(how % 8) + 1));
+    let message = MessageId::new(format!("m{how}"));
+    let goal = |status| Some(GoalSpec { objective: "win".into(), status, token_budget: None });
+    match what % 36 {
+        0 => create_session(),
+        1..=4 => Input::Send { session, message, text: "send".into() },
+        5 | 6 => Input::Steer { session, message, text: "steer".into() },
+        7 => Input::EditQueued { session, message, text: "edited".into() },
+        8 => Input::RemoveQueued { session, message },
+        9 => Input::Interrupt { session },
+        10 => Input::AnswerApproval { approval: ApprovalId(id), answer: Answer::Choice(Choice::Allow), by: Asker::Tray },
+        11 => Input::SetGoal { session, goal: goal(if how.is_multiple_of(2) { GoalStatus::Active } else { GoalStatus::Paused }) },
+        12 => Input::Rename { session, title: format!("title {how}") },
+        13 => Input::Archive { session, archived: how.is_multiple_of(2) },
+        14 => Input::MarkRead { session },
+        15 => Input::TryAgain { session },
+        16 => Input::ResolveUnknown { session, resend: how.is_multiple_of(2) },
+        17 | 18 => Input::SignIn {
+            provider: provider(),
+            account: (how.is_multiple_of(2)).then_some(account),
+            label: "label".into(),
+            method: SignInMethod::Browser,
+            key: None,
+        },
+        19 => Input::CancelSignIn { sign_in: SignInId(id) },
+        20 => Input::SignOut { account, now: how.is_multiple_of(2) },
+        21 => Input::UseAccount { account },
+        22 => Input::RemoveAccount { account },
+        23 => Input::SystemAccount { provider: provider(), present: how.is_multiple_of(2) },
+        24 => Input::Keychain { keychain: if how.is_multiple_of(2) { Keychain::Locked } else { Keychain::Unlocked } },
+        25 => Input::Observed {
+            credential: turnkeep_model::CredentialId(id),
+            observation: if how.is_multiple_of(2) { Observation::NoOne } else { someone("other") },
+        },
+        26 => Input::RuntimeGone { runtime, closed: Some(TransportRecord::default()) },
+        27 => Input::RuntimeStartFailed { runtime, failure: failure("no") },
+        28 | 29 => agent(
+            runtime,
+            AgentEvent::ApprovalRequested {
+                session,
+                provider_turn: Some(named(turn)),
+                request: RequestKey::new(format!("r{how}")),
+                ask: Ask {
+                    body: AskBody::Command { command: "rm".into(), cwd: "/".into(), may_run_unsandboxed: false },
+                    reason: None,
+                    choices: vec![Choice::Allow, Choice::Deny],
+                    item: None,
+                },
+            },
+        ),
+        30 => agent(runtime, AgentEvent::TurnStarted { session, turn: None, provider_turn: named(turn) }),
+        31 => agent(
+            runtime,
+            AgentEvent::Plan { session, steps: vec![PlanStep { text: "step".into(), status: PlanStepStatus::Running }] },
+        ),
+        32 => agent(runtime, AgentEvent::Usage { session, usage: Usage { total_tokens: u64::from(how), ..Usage::default() } }),
+        33 => agent(runtime, item(session, turn, "said", how.is_multiple_of(2))),
+        34 => agent(
+            runtime,
+            AgentEvent::TurnEnded {
+                session,
+                provider_turn: named(turn),
+                outcome: match how % 3 {
+                    0 => TurnOutcome::Completed,
+                    1 => TurnOutcome::Unknown,
+                    _ => TurnOutcome::Failed(failure("failed")),
+                },
+            },
+        ),
+        _ => agent(runtime, AgentEvent::TurnRejected { session, turn, failure: failure("rejected") }),
+    }
+}

@@ -1,0 +1,447 @@
+//! The loop with the real machine, a real file and a world of paper.
+
+mod crashes;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use secrecy::{ExposeSecret, SecretString};
+use turnkeep_model::{
+    ItemId, MessageId, SessionId,
+    port::DeltaStream,
+    port::TurnOutcome,
+    state::{ApprovalState, NotificationState},
+};
+
+use super::*;
+use crate::{
+    Handle, Snapshot, TranscriptEvent, play,
+    start::{Engine, Kit},
+    store,
+    world::Inbox,
+};
+
+/// Within this everything happens, or it never does.
+const SOON: Duration = Duration::from_secs(10);
+
+/// What a world of paper did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    pub(super) effects: Arc<Mutex<Vec<Effect>>>,
+    pub(super) attended: Arc<Mutex<Vec<usize>>>,
+    pub(super) staged: Arc<Mutex<Vec<String>>>,
+    pub(super) inbox: Arc<Mutex<Option<Inbox>>>,
+}
+
+/// Answers what is asked, at once and well; a turn ends only when the test says so.
+pub(super) struct Paper {
+    inbox: Inbox,
+    record: Record,
+    database: PathBuf,
+    /// Turns end by themselves.
+    eager: bool,
+}
+
+impl Outside for Paper {
+    fn perform(&self, effect: Effect) {
+        if let Effect::Command { command: turnkeep_model::port::AgentCommand::StartTurn { turn, .. }, .. } = &effect {
+            let other = rusqlite::Connection::open(&self.database).unwrap();
+            let marked: bool = other
+                .query_row("SELECT count(*) FROM turns WHERE id = ?1 AND ended_at IS NULL", [turn.0], |row| row.get(0))
+                .unwrap();
+            assert!(marked, "turn {turn} was sent before its mark was on the disk");
+        }
+        for input in play::answers(&effect) {
+            let _ = self.inbox.send(Arrival::Input(input));
+        }
+        if let (true, Effect::Command { runtime, command: turnkeep_model::port::AgentCommand::StartTurn { session, turn, .. } }) =
+            (self.eager, &effect)
+        {
+            for input in play::ends(*runtime, *session, *turn) {
+                let _ = self.inbox.send(Arrival::Input(input));
+            }
+        }
+        self.record.effects.lock().unwrap().push(effect);
+    }
+
+    fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
+        self.record.attended.lock().unwrap().push(credentials.len());
+    }
+
+    fn stage(&self, secret: SecretString) -> StagedSecret {
+        let mut staged = self.record.staged.lock().unwrap();
+        staged.push(secret.expose_secret().to_owned());
+        StagedSecret(staged.len() as u64)
+    }
+
+    fn unlock(&self) {}
+
+    fn rescan(&self) {
+        let _ = self.inbox.send(Arrival::Input(play::provider_found()));
+    }
+
+    async fn shut(self) {}
+}
+
+/// The real time, kept by tokio.
+pub(super) struct PlainClock {
+    start: Instant,
+    at: Option<u64>,
+}
+
+impl Clock for PlainClock {
+    fn now(&self) -> Now {
+        let boot = 1_000_000 + u64::try_from(self.start.elapsed().as_millis()).unwrap();
+        Now { wall: i64::try_from(boot).unwrap(), boot }
+    }
+
+    fn set(&mut self, at: Option<u64>) {
+        self.at = at;
+    }
+
+    async fn rung(&mut self) {
+        let Some(at) = self.at else { return std::future::pending().await };
+        tokio::time::sleep(Duration::from_millis(at.saturating_sub(self.now().boot))).await;
+    }
+}
+
+/// A machine that fails at what it is told to.
+struct Brittle(Supervisor);
+
+impl Machine for Brittle {
+    fn recover(&mut self, now: Now) -> Step {
+        self.0.recover(now)
+    }
+
+    fn handle(&mut self, now: Now, input: Input) -> Step {
+        assert!(!matches!(&input, Input::Rename { title, .. } if title == "boom"), "no such title");
+        self.0.handle(now, input)
+    }
+
+    fn next_deadline(&self) -> Option<u64> {
+        self.0.next_deadline()
+    }
+}
+
+/// An engine under test.
+pub(super) struct Rig {
+    pub(super) folder: Option<tempfile::TempDir>,
+    pub(super) path: PathBuf,
+    pub(super) engine: Engine,
+    pub(super) handle: Handle,
+    pub(super) record: Record,
+}
+
+pub(super) fn launch(path: &Path, crash: Crash, eager: bool) -> (Engine, Handle, Record) {
+    let (writer, reader, loaded) = store::open(path).unwrap();
+    let record = Record::default();
+    let (seen, database) = (record.clone(), path.to_path_buf());
+    let (engine, handle) = Kit {
+        feed: loaded.state.clone(),
+        machine: Brittle(Supervisor::new(loaded.state)),
+        recovery: None,
+        writer,
+        reader,
+        world: move |inbox: Inbox| {
+            *seen.inbox.lock().unwrap() = Some(inbox.clone());
+            for input in [play::provider_found(), Input::SystemAccount { provider: play::provider(), present: true }] {
+                inbox.send(Arrival::Input(input)).unwrap();
+            }
+            Paper { inbox, record: seen, database, eager }
+        },
+        clock: || PlainClock { start: Instant::now(), at: None },
+        crash,
+        lock: None,
+    }
+    .launch()
+    .unwrap();
+    (engine, handle, record)
+}
+
+impl Rig {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("turnkeep.db");
+        let (engine, handle, record) = launch(&path, Crash::default(), false);
+        Self { folder: Some(folder), path, engine, handle, record }
+    }
+
+    async fn until(&self, what: &str, is: impl Fn(&Snapshot) -> bool) -> Snapshot {
+        until(&self.handle, what, is).await
+    }
+
+    fn say(&self, arrival: Arrival) {
+        self.record.inbox.lock().unwrap().as_ref().unwrap().send(arrival).unwrap();
+    }
+
+    /// A session of a provider that can run.
+    async fn with_session(&self) -> SessionId {
+        self.until("an account", |snapshot| !snapshot.state.accounts.is_empty()).await;
+        self.handle.submit(play::create_session()).await.unwrap().session.unwrap()
+    }
+
+    /// A session with a turn that runs.
+    async fn with_turn(&self) -> (SessionId, turnkeep_model::TurnId, turnkeep_model::RuntimeId) {
+        let session = self.with_session().await;
+        self.handle.send(session, MessageId::new("m"), "do it".into()).await.unwrap();
+        let snapshot =
+            self.until("a started turn", |snapshot| snapshot.state.turns.values().any(|turn| turn.provider_turn.is_some())).await;
+        let (turn, entry) = snapshot.state.turns.iter().next().unwrap();
+        (session, *turn, entry.runtime)
+    }
+
+    async fn quit(self) {
+        self.handle.quit(Some(0));
+        let ended = tokio::time::timeout(SOON, self.handle.exited()).await.unwrap();
+        assert_eq!(ended, Ended::Quit);
+        self.engine.join();
+    }
+}
+
+pub(super) async fn until(handle: &Handle, what: &str, is: impl Fn(&Snapshot) -> bool) -> Snapshot {
+    let mut watch = handle.watch();
+    let found = tokio::time::timeout(SOON, watch.wait_for(|snapshot| is(snapshot))).await;
+    let found = found.unwrap_or_else(|_| panic!("never: {what}; {:#?}", handle.snapshot()));
+    found.unwrap_or_else(|_| panic!("ended before: {what}")).clone()
+}
+
+#[tokio::test]
+async fn a_message_becomes_a_turn_that_ends_and_is_told_of() {
+    let rig = Rig::new();
+    let mut notices = rig.handle.notifications().unwrap();
+    assert!(rig.handle.notifications().is_none(), "there is one receiver");
+    let (session, turn, runtime) = rig.with_turn().await;
+    for input in play::ends(runtime, session, turn) {
+        rig.say(Arrival::Input(input));
+    }
+    let snapshot = rig.until("the end", |snapshot| snapshot.state.turns.is_empty()).await;
+    let last = snapshot.state.sessions[&session].last_turn.clone().unwrap();
+    assert_eq!((last.turn, last.outcome), (turn, TurnOutcome::Completed));
+
+    let notice = tokio::time::timeout(SOON, notices.recv()).await.unwrap().unwrap();
+    let Notice::Show { key, .. } = notice else { panic!("{notice:?}") };
+    rig.handle.submit(Input::NotificationShown { key: key.clone() }).await.unwrap();
+    assert_eq!(rig.handle.snapshot().state.notifications[&key].state, NotificationState::Shown);
+    assert!(notices.try_recv().is_err(), "once");
+
+    let page = rig.handle.transcript_page(session, None, 10).await.unwrap();
+    assert_eq!(page.entries.len(), 1);
+    assert!(page.entries[0].completed);
+    let found = rig.handle.search("done".into(), 10).await.unwrap();
+    assert_eq!(found.len(), 1);
+    let events = rig.handle.events(turnkeep_model::Seq(0), 500).await.unwrap();
+    assert_eq!(events.last().unwrap().seq, rig.handle.snapshot().state.seq);
+    assert!(rig.handle.snapshot().state.seen_messages.is_empty());
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn an_answer_comes_after_the_commit_and_says_what_was_made() {
+    let rig = Rig::new();
+    rig.until("an account", |snapshot| !snapshot.state.accounts.is_empty()).await;
+    let ack = rig.handle.submit(play::create_session()).await.unwrap();
+    let session = ack.session.unwrap();
+    assert!(ack.changed);
+    assert!(rig.handle.snapshot().state.seq >= ack.seq);
+    let other = rusqlite::Connection::open(&rig.path).unwrap();
+    let there: bool = other.query_row("SELECT count(*) FROM sessions WHERE id = ?1", [session.0], |row| row.get(0)).unwrap();
+    assert!(there);
+    let sent = rig.handle.send(session, MessageId::new("m"), "a".into()).await.unwrap();
+    assert!(sent.changed);
+    let again = rig.handle.send(session, MessageId::new("m"), "a".into()).await.unwrap();
+    assert!(!again.changed, "a repeated id is nothing");
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn a_key_goes_to_the_vault_and_only_its_number_to_the_machine() {
+    let rig = Rig::new();
+    rig.until("the provider", |snapshot| !snapshot.state.providers.is_empty()).await;
+    let key = SecretString::from("sk-very-secret");
+    let ack = rig.handle.sign_in_with_key(play::provider(), None, "work".into(), key).await.unwrap();
+    assert!(ack.sign_in.is_some());
+    assert_eq!(*rig.record.staged.lock().unwrap(), ["sk-very-secret"]);
+    rig.until("two accounts", |snapshot| snapshot.state.credentials.len() == 2).await;
+    assert!(rig.record.attended.lock().unwrap().contains(&2), "what exists is watched");
+    let path = rig.path.clone();
+    let folder = rig.folder.as_ref().unwrap().path().to_path_buf();
+    assert!(path.exists());
+    let Rig { folder: kept, engine, handle, .. } = rig;
+    handle.quit(Some(0));
+    handle.exited().await;
+    engine.join();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(14).any(|window| window == b"sk-very-secret"));
+    }
+    drop(kept);
+}
+
+#[tokio::test]
+async fn a_window_opened_in_mid_turn_sees_the_text_so_far_and_what_follows() {
+    let rig = Rig::new();
+    let (session, turn, runtime) = rig.with_turn().await;
+    let item = ItemId::new(format!("answer {turn}"));
+    rig.until("its entry", |snapshot| snapshot.state.seq.0 > 0).await;
+    let delta = |text: &str| Arrival::Event {
+        runtime,
+        event: AgentEvent::Delta { session, item: item.clone(), stream: DeltaStream::AgentMessage, text: text.into() },
+    };
+    for text in ["Hello", ", ", "wor"] {
+        rig.say(delta(text));
+    }
+    // An answered wish says that everything before it was taken in.
+    rig.handle.submit(Input::Tick).await.unwrap();
+    let mut transcript = rig.handle.open_transcript(session, 50).await.unwrap();
+    let Some(TranscriptEvent::Page(page)) = transcript.next().await else { panic!("a page first") };
+    let text = |page: &store::Page| format!("{:?}", page.entries.last().unwrap().item.body);
+    assert!(text(&page).contains("Hello, wor"), "{page:?}");
+
+    rig.say(delta("ld"));
+    rig.say(delta("!"));
+    let mut rest = String::new();
+    while rest != "ld!" {
+        match tokio::time::timeout(SOON, transcript.next()).await.unwrap().unwrap() {
+            TranscriptEvent::Delta { text, .. } => rest.push_str(&text),
+            other => panic!("{other:?}"),
+        }
+    }
+    for input in play::ends(runtime, session, turn) {
+        rig.say(Arrival::Input(input));
+    }
+    let Some(TranscriptEvent::Upsert(entry)) = tokio::time::timeout(SOON, transcript.next()).await.unwrap() else {
+        panic!("the end of the entry")
+    };
+    assert!(entry.completed);
+    assert_eq!(entry.ordinal, page.entries.last().unwrap().ordinal);
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn a_panic_in_a_decision_stops_visibly_and_does_nothing_more() {
+    let rig = Rig::new();
+    let session = rig.with_session().await;
+    let before = rig.handle.snapshot().state.seq;
+    let refused = rig.handle.submit(Input::Rename { session, title: "boom".into() }).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let snapshot = rig.until("the trouble", |snapshot| snapshot.trouble.is_some()).await;
+    let trouble = snapshot.trouble.unwrap();
+    assert!(!trouble.passing && trouble.message.contains("no such title"), "{trouble:?}");
+    assert_eq!(snapshot.state.seq, before);
+    let refused = rig.handle.send(session, MessageId::new("m"), "x".into()).await.unwrap_err();
+    assert_eq!(refused, Refused::Trouble(trouble.clone()));
+    // The transcript can still be read.
+    rig.handle.transcript_page(session, None, 10).await.unwrap();
+    rig.handle.quit(None);
+    assert_eq!(tokio::time::timeout(SOON, rig.handle.exited()).await.unwrap(), Ended::Stopped(trouble));
+    rig.engine.join();
+}
+
+#[tokio::test]
+async fn asking_twice_is_asking_once() {
+    let rig = Rig::new();
+    rig.with_turn().await;
+    for _ in 0..5 {
+        rig.handle.submit(Input::Tick).await.unwrap();
+    }
+    let effects = rig.record.effects.lock().unwrap().clone();
+    let spawns = effects.iter().filter(|effect| matches!(effect, Effect::Spawn { .. })).count();
+    assert_eq!(spawns, 1, "{effects:#?}");
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn an_approval_is_answered_by_the_first_and_the_others_learn_it() {
+    let rig = Rig::new();
+    let (session, _, runtime) = rig.with_turn().await;
+    let ask = play::approval(session);
+    rig.say(Arrival::Input(play::agent(runtime, ask)));
+    let snapshot = rig.until("a question", |snapshot| !snapshot.state.approvals.is_empty()).await;
+    let approval = *snapshot.state.approvals.keys().next().unwrap();
+    let allow = || turnkeep_model::port::Answer::Choice(turnkeep_model::port::Choice::Allow);
+    use turnkeep_model::state::Asker;
+    let (first, second) =
+        tokio::join!(rig.handle.answer(approval, allow(), Asker::Tray), rig.handle.answer(approval, allow(), Asker::Window));
+    assert_eq!((first.unwrap().changed, second.unwrap().changed), (true, false));
+    assert!(matches!(rig.handle.snapshot().state.approvals[&approval].state, ApprovalState::Answered { by: Asker::Tray, .. }));
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn a_second_quit_ends_it_within_two_seconds_whatever_hangs() {
+    let rig = Rig::new();
+    rig.with_turn().await;
+    rig.handle.quit(None);
+    rig.until("the quit", |snapshot| snapshot.state.quit.is_some()).await;
+    let asked = Instant::now();
+    rig.handle.quit(None);
+    tokio::time::timeout(SOON, rig.handle.exited()).await.unwrap();
+    assert!(asked.elapsed() < Duration::from_millis(2_500), "{:?}", asked.elapsed());
+    rig.engine.join();
+}
+
+#[tokio::test]
+async fn nothing_is_done_while_the_disk_is_full_and_it_goes_on_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("turnkeep.db");
+    let (mut writer, reader, loaded) = store::open(&path).unwrap();
+    let limit = |writer: &mut Writer, pages: u32| {
+        writer.connection().pragma_update(None, "max_page_count", pages).unwrap();
+    };
+    let pages: u32 = writer.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    limit(&mut writer, pages + 8);
+    let record = Record::default();
+    let seen = record.clone();
+    let database = path.clone();
+    let (engine, handle) = Kit {
+        feed: loaded.state.clone(),
+        machine: Brittle(Supervisor::new(loaded.state)),
+        recovery: None,
+        writer,
+        reader,
+        world: move |inbox: Inbox| Paper { inbox, record: seen, database, eager: false },
+        clock: || PlainClock { start: Instant::now(), at: None },
+        crash: Crash::default(),
+        lock: None,
+    }
+    .launch()
+    .unwrap();
+    let rename = |title: String| Input::CreateSession {
+        provider: play::provider(),
+        folder: "/f".into(),
+        title,
+        settings: Default::default(),
+        thread: None,
+    };
+    handle.submit(play::provider_found()).await.unwrap();
+    let mut done = 0;
+    let held = loop {
+        let asked = handle.clone();
+        let wish = rename("x".repeat(8_000));
+        let waiting = tokio::spawn(async move { asked.submit(wish).await });
+        let mut watch = handle.watch();
+        let full = async { watch.wait_for(|snapshot| snapshot.trouble.is_some()).await.unwrap().clone() };
+        tokio::select! {
+            snapshot = full => break (snapshot, waiting),
+            () = async { while !waiting.is_finished() { tokio::task::yield_now().await; } } => {
+                waiting.await.unwrap().unwrap();
+                done += 1;
+                assert!(done < 100, "the disk never gets full");
+            }
+        }
+    };
+    let (snapshot, waiting) = held;
+    let trouble = snapshot.trouble.unwrap();
+    assert!(trouble.passing && trouble.message.contains("make room"), "{trouble:?}");
+    assert_eq!(snapshot.state.sessions.len(), done, "nothing is shown that is not written");
+    let refused = handle.submit(rename("y".into())).await.unwrap_err();
+    assert_eq!(refused, Refused::Trouble(trouble));
+    assert!(!waiting.is_finished(), "what was decided waits");
+    handle.quit(None);
+    assert_eq!(tokio::time::timeout(SOON, handle.exited()).await.unwrap(), Ended::Quit, "a full disk prevents no end");
+    engine.join();
+    assert_eq!(record.effects.lock().unwrap().len(), 0);
+}

@@ -110,6 +110,7 @@ wire! {
     struct ThreadName { thread_id: String, thread_name: Option<String>, }
     struct Unsubscribed { status: String, }
     struct GoalUpdated { thread_id: String, goal: Goal, }
+    struct GoalAnswer { goal: Option<Goal>, }
     struct Goal { objective: String, status: String, token_budget: Option<u64>, }
     struct UsageUpdated { thread_id: String, token_usage: TokenUsage, }
     struct TokenUsage { total: Tokens, last: Tokens, model_context_window: Option<u64>, }

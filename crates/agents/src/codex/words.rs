@@ -48,6 +48,16 @@ enum Keychain {
     Locked,
 }
 
+/// Texts that would not tell a person what to do.
+const REWORDED: &[(&str, &str)] = &[(
+    "invalid_encrypted_content",
+    "OpenAI does not let this account go on with a thread that was begun under another organization. Start a new \
+     session to go on; this one and its history stay as they are.",
+)];
+
+/// Texts that look like a broken connection and are none.
+const NOT_NETWORK: &[&str] = &["incomplete response returned"];
+
 /// Codes of `codexErrorInfo` whose meaning needs no other field.
 const CODES: &[(&str, FailureClass)] = &[
     ("usageLimitExceeded", FailureClass::UsageLimit),
@@ -195,16 +205,24 @@ fn finish(class: FailureClass, text: &str, code: Option<&str>, http: Option<u16>
         keychain_words(&class)
     } else if text.is_empty() {
         "Codex reported a failure without saying why.".to_owned()
+    } else if let Some((_, words)) = REWORDED.iter().find(|(part, _)| text.contains(part)) {
+        (*words).to_owned()
     } else {
-        text.to_owned()
+        inner(text).unwrap_or_else(|| text.to_owned())
     };
-    if replaced && !text.is_empty() {
+    if message != text && !text.is_empty() {
         parts.push(text.to_owned());
     }
     parts.extend(details.filter(|details| !details.is_empty()).map(str::to_owned));
     parts.extend(code.map(str::to_owned));
     parts.extend(http.map(|http| format!("HTTP {http}")));
     Failure { class, message, detail: (!parts.is_empty()).then(|| parts.join("\n")) }
+}
+
+/// The message inside a body that the model's server sent and Codex passed on as it was.
+fn inner(text: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(text).ok()?;
+    Some(body.get("error")?.get("message")?.as_str()?.to_owned())
 }
 
 fn keychain(lower: &str) -> Option<FailureClass> {
@@ -237,7 +255,8 @@ fn network(code: &str, http: Option<u16>, lower: &str) -> bool {
         "timed out",
     ];
     let by_code = matches!(code, "httpConnectionFailed" | "responseStreamConnectionFailed" | "responseStreamDisconnected");
-    (by_code && http.is_none()) || TEXTS.iter().any(|part| lower.contains(part))
+    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+    (by_code && http.is_none()) || (has(TEXTS) && !has(NOT_NETWORK))
 }
 
 /// The name of the code, which is a string or the one member of an object.

@@ -42,7 +42,12 @@ impl Machine {
                 self.fault(Some(session), words::timeout("interrupt the turn"));
                 self.interrupted(session, attempt);
             }
-            Asked::Goal { session } => self.fault(Some(session), words::timeout("change the goal")),
+            Asked::Goal { session } => {
+                if let Some(entry) = self.sessions.get_mut(&session) {
+                    entry.goals_asked = entry.goals_asked.saturating_sub(1);
+                }
+                self.fault(Some(session), words::timeout("change the goal"));
+            }
             Asked::Probe(probe) => self.probe_ended(&probe, ProbeAnswer::CannotTell),
             Asked::Models(_) => self.fault(None, words::timeout("list the models")),
             Asked::RateLimits => self.fault(None, words::timeout("read the usage meters")),

@@ -76,13 +76,10 @@ impl Machine {
                 let title = read.thread_name.unwrap_or_default();
                 self.tell(&read.thread_id, |session| AgentEvent::TitleChanged { session, title });
             }),
-            "thread/goal/updated" => parse(params).map(|read: wire::GoalUpdated| {
-                let goal = Some(items::goal(read.goal));
-                self.tell(&read.thread_id, |session| AgentEvent::GoalChanged { session, goal });
-            }),
-            "thread/goal/cleared" => parse(params).map(|read: wire::ThreadOnly| {
-                self.tell(&read.thread_id, |session| AgentEvent::GoalChanged { session, goal: None });
-            }),
+            "thread/goal/updated" => {
+                parse(params).map(|read: wire::GoalUpdated| self.goal_told(&read.thread_id, Some(items::goal(read.goal))))
+            }
+            "thread/goal/cleared" => parse(params).map(|read: wire::ThreadOnly| self.goal_told(&read.thread_id, None)),
             "thread/tokenUsage/updated" => parse(params).map(|read: wire::UsageUpdated| {
                 let usage = items::usage(&read.token_usage);
                 self.tell(&read.thread_id, |session| AgentEvent::Usage { session, usage });

@@ -303,7 +303,7 @@ impl Machine {
             Asked::TurnStart { session, attempt, turn } => self.turn_answered(now, session, attempt, turn, outcome),
             Asked::Steer { session, turn, message } => self.steered(session, turn, message, outcome),
             Asked::Interrupt { session, attempt } if !late => self.interrupted(session, attempt),
-            Asked::Goal { session } => self.goal_answered(session, outcome),
+            Asked::Goal { session } if !late => self.goal_answered(session, outcome),
             Asked::Probe(probe) if !late => self.probed(probe, outcome),
             Asked::Models(models) if !late => self.models(models, outcome),
             Asked::RateLimits if !late => self.rate_limits(outcome),
@@ -312,6 +312,7 @@ impl Machine {
             Asked::CancelSignIn
             | Asked::Forget
             | Asked::Hush
+            | Asked::Goal { .. }
             | Asked::Clean { .. }
             | Asked::Interrupt { .. }
             | Asked::Probe(_)

@@ -139,7 +139,10 @@ impl Machine {
             self.unhold(now, session);
             return self.release_now(session);
         }
-        self.event(AgentEvent::SessionOpened { session, thread, settings });
+        if let Some(entry) = self.sessions.get_mut(&session) {
+            entry.goals_asked = u32::from(goal.is_some());
+        }
+        self.event(AgentEvent::SessionOpened { session, thread: thread.clone(), settings });
         // Before it counts as open: what is said here of an unloading is about an earlier loading.
         self.unhold(now, session);
         if let Some(entry) = self.sessions.get_mut(&session)
@@ -148,7 +151,7 @@ impl Machine {
             entry.stage = Stage::Open;
         }
         if let Some(goal) = goal {
-            self.set_goal(session, Some(goal));
+            self.ask_goal(session, &thread, Some(goal));
         }
     }
 
@@ -282,14 +285,19 @@ impl Machine {
     // ---- goals
 
     pub(super) fn set_goal(&mut self, session: SessionId, goal: Option<GoalSpec>) {
-        let thread = self.sessions.get(&session).filter(|entry| entry.stage == Stage::Open);
-        let Some(thread) = thread.and_then(|entry| entry.thread.clone()) else {
+        let open = self.sessions.get_mut(&session).filter(|entry| entry.stage == Stage::Open);
+        let Some((entry, thread)) = open.and_then(|entry| entry.thread.clone().map(|thread| (entry, thread))) else {
             let message = "The goal was not changed: the session is not open in Codex.";
             return self.fault(Some(session), words::plain(FailureClass::Other, message));
         };
-        let asked = Asked::Goal { session };
+        entry.goals_asked += 1;
+        self.ask_goal(session, &thread, goal);
+    }
+
+    fn ask_goal(&mut self, session: SessionId, thread: &ThreadRef, goal: Option<GoalSpec>) {
         let Some(goal) = goal else {
-            return self.ask("thread/goal/clear", &json!({"threadId": thread.as_str()}), patience::QUICK, asked);
+            let params = json!({"threadId": thread.as_str()});
+            return self.ask("thread/goal/clear", &params, patience::QUICK, Asked::Goal { session });
         };
         let mut params = json!({
             "threadId": thread.as_str(),
@@ -297,12 +305,26 @@ impl Machine {
             "status": items::goal_word(goal.status),
         });
         put(&mut params, "tokenBudget", goal.token_budget);
-        self.ask("thread/goal/set", &params, patience::QUICK, asked);
+        self.ask("thread/goal/set", &params, patience::QUICK, Asked::Goal { session });
     }
 
     pub(super) fn goal_answered(&mut self, session: SessionId, outcome: Result<&RawValue, RpcError>) {
-        if let Err(error) = outcome {
-            self.fault(Some(session), words::of_refusal(&error, "change the goal"));
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.goals_asked = entry.goals_asked.saturating_sub(1);
+        match outcome.map(parse::<wire::GoalAnswer>) {
+            Ok(answer) => {
+                let goal = answer.and_then(|answer| answer.goal).map(items::goal);
+                self.event(AgentEvent::GoalChanged { session, goal });
+            }
+            Err(error) => self.fault(Some(session), words::of_refusal(&error, "change the goal")),
+        }
+    }
+
+    /// The goal as Codex tells it. While a change of ours is on its way, what is told is from before it.
+    pub(super) fn goal_told(&mut self, thread: &str, goal: Option<GoalSpec>) {
+        let Some(session) = self.session_of(thread) else { return };
+        if self.sessions.get(&session).is_some_and(|entry| entry.goals_asked == 0) {
+            self.event(AgentEvent::GoalChanged { session, goal });
         }
     }
 

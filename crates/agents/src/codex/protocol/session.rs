@@ -28,6 +28,8 @@ pub(super) struct Session {
     /// As they are in effect, once it is open.
     pub(super) settings: SessionSettings,
     pub(super) goal: Option<GoalSpec>,
+    /// Changes of the goal that Codex has not answered.
+    pub(super) goals_asked: u32,
     /// Name of the thread's model provider.
     pub(super) model_provider: String,
     /// Codex says that it works, whatever turns are known.
@@ -93,6 +95,7 @@ impl Session {
             folder,
             settings,
             goal: None,
+            goals_asked: 0,
             model_provider: String::new(),
             active: false,
             unloaded: false,

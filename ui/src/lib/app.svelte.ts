@@ -1,0 +1,176 @@
+// What the window shows: the last snapshot, the open session, and what is only the window's own (view, dialogs, drafts).
+//
+// It decides nothing that outlives the window; every act is a command to the shell.
+import * as shell from "./shell";
+import { Feed, type Applied } from "./transcript/feed";
+import type { Account, Approval, CommandError, Provider, Session, Snapshot, View, WindowEvent } from "./wire";
+import { words } from "./words";
+
+export type SettingsPage = keyof typeof words.settings.pages;
+
+export type Dialog =
+  | { kind: "newSession" }
+  | { kind: "signIn"; provider: string; account: string | null }
+  | { kind: "signOut"; account: string }
+  | { kind: "renameAccount"; account: string }
+  | { kind: "removeAccount"; account: string }
+  | { kind: "renameSession"; session: string }
+  | { kind: "goal"; session: string }
+  | { kind: "link"; url: string; host: string }
+  | { kind: "quit" }
+  | { kind: "quitNow" };
+
+export type Place = "list" | "transcript" | "composer" | "accounts";
+
+const PAGE = 200;
+
+class App {
+  snapshot = $state.raw<Snapshot | null>(null);
+  view = $state.raw<View>({ type: "sessions" });
+  dialog = $state.raw<Dialog | null>(null);
+  /** The last refused command that no form shows itself. */
+  problem = $state.raw<CommandError | null>(null);
+  /** The shell could not be reached at all. */
+  lost = $state(false);
+  now = $state(Date.now());
+  /** Recovery was put aside in this window. */
+  recoverySeen = $state(false);
+  /** Approvals answered here whose end the snapshot does not tell yet. */
+  answering = $state.raw<ReadonlySet<string>>(new Set());
+
+  /** The open session's transcript; `revision` tells that it changed. */
+  feed = new Feed();
+  revision = $state(0);
+  /** How the transcript view learns what changed, without comparing entries. */
+  onFeed: ((applied: Applied) => void) | null = null;
+
+  /** Where the focus is asked to go; the place takes it and clears this. */
+  wants = $state<Place | null>(null);
+
+  readonly sessions = $derived(this.snapshot?.sessions ?? []);
+  readonly opened = $derived(this.view.type === "session" ? this.view.session : null);
+  readonly session = $derived(this.sessions.find((s) => s.id === this.opened) ?? null);
+  readonly needs = $derived(this.sessions.filter((s) => s.group === "needsYou" && !s.archived).length);
+  readonly running = $derived(this.sessions.filter((s) => s.group === "running" && !s.archived).length);
+
+  async start(): Promise<void> {
+    try {
+      await shell.watch((events) => this.receive(events));
+      this.lost = false;
+    } catch (reason) {
+      this.lost = true;
+      this.problem = shell.refusal(reason);
+    }
+  }
+
+  receive(events: WindowEvent[]): void {
+    for (const event of events) {
+      if (event.type === "snapshot") this.take(event.snapshot);
+      else if (event.type === "show") this.show(event.view);
+      else if (event.session === this.opened) {
+        const applied = this.feed.apply(event.events);
+        if (applied.kind === "none") continue;
+        this.onFeed?.(applied);
+        this.revision++;
+      }
+    }
+  }
+
+  private take(snapshot: Snapshot): void {
+    this.snapshot = snapshot;
+    this.now = Date.now();
+    const pending = new Set(snapshot.approvals.filter((a) => a.state.type === "pending").map((a) => a.id));
+    const still = [...this.answering].filter((id) => pending.has(id));
+    if (still.length !== this.answering.size) this.answering = new Set(still);
+  }
+
+  /** Goes where something outside the window points to. */
+  show(view: View): void {
+    if (view.type === "session") this.open(view.session);
+    else if (view.type === "signIn") {
+      this.go({ type: "settings", page: "accounts" });
+      this.dialog = { kind: "signIn", provider: view.provider, account: null };
+    } else this.go(view);
+  }
+
+  go(view: View): void {
+    if (this.opened !== null && (view.type !== "session" || view.session !== this.opened)) {
+      this.feed = new Feed();
+      this.revision++;
+      if (view.type !== "session") void this.run(shell.closeSession());
+    }
+    this.view = view;
+    this.problem = null;
+  }
+
+  open(session: string, then: Place | null = null): void {
+    if (this.opened !== session) {
+      this.go({ type: "session", session });
+      void this.run(shell.openSession(session));
+    }
+    this.wants = then;
+  }
+
+  /** Loads the page before the loaded part; returns how many entries came. */
+  async older(): Promise<number> {
+    const { feed, opened } = this;
+    if (opened === null || feed.before === null) return 0;
+    const page = await this.run(shell.transcriptPage(opened, feed.before, PAGE));
+    if (page === undefined || feed !== this.feed) return 0;
+    return feed.prepend(page);
+  }
+
+  /** Awaits a command; a refusal becomes the pane's banner, and the result undefined. */
+  async run<T>(command: Promise<T>): Promise<T | undefined> {
+    try {
+      return await command;
+    } catch (reason) {
+      this.problem = shell.refusal(reason);
+      return undefined;
+    }
+  }
+
+  async askLink(url: string): Promise<void> {
+    const answer = await this.run(shell.openLink(url, false));
+    if (answer && !answer.opened) this.dialog = { kind: "link", url, host: answer.host };
+  }
+
+  async answer(approval: Approval, given: Parameters<typeof shell.answer>[1]): Promise<void> {
+    if (this.answering.has(approval.id)) return;
+    this.answering = new Set([...this.answering, approval.id]);
+    try {
+      await shell.answer(approval.id, given);
+    } catch (reason) {
+      this.problem = shell.refusal(reason);
+      this.answering = new Set([...this.answering].filter((id) => id !== approval.id));
+    }
+  }
+
+  provider(id: string): Provider | null {
+    return this.snapshot?.providers.find((p) => p.id === id) ?? null;
+  }
+
+  providerName(id: string): string {
+    return this.provider(id)?.name ?? id;
+  }
+
+  account(id: string | null): Account | null {
+    if (id === null) return null;
+    for (const provider of this.snapshot?.providers ?? []) {
+      const found = provider.accounts.find((a) => a.id === id);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  owner(account: string): Provider | null {
+    return this.snapshot?.providers.find((p) => p.accounts.some((a) => a.id === account)) ?? null;
+  }
+
+  /** Pending approvals of a session, oldest first. */
+  approvals(session: Session): Approval[] {
+    return (this.snapshot?.approvals ?? []).filter((a) => a.session === session.id);
+  }
+}
+
+export const app = new App();

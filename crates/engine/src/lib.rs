@@ -2,6 +2,10 @@
 
 pub mod clock;
 pub mod crash;
+#[cfg(target_os = "linux")]
+mod descriptor;
+mod environment;
+mod discover;
 pub mod feed;
 mod handle;
 pub mod lock;
@@ -12,8 +16,11 @@ mod play;
 pub mod places;
 mod run;
 mod runtime;
+mod sign_in;
 mod start;
 pub mod store;
+pub mod vault;
+mod watch;
 pub mod world;
 
 pub use feed::{Recovery, Snapshot, TranscriptEvent, Trouble};

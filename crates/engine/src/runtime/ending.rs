@@ -1,0 +1,218 @@
+//! The end of a child: asked to go, read to its last line, waited for, its tree swept, and what is known written down.
+//!
+//! Each step has a deadline, so that an end always comes; that the tree is gone is never assumed.
+
+use std::{io, process::ExitStatus, time::Duration};
+
+use tokio::sync::mpsc;
+use turnkeep_model::port::{Failure, TransportRecord};
+
+use super::{
+    actor::{Actor, End, Order, Report, Why, start_failed},
+    reap::{self, Ask},
+    stdio::QUIET,
+};
+use crate::clock;
+
+/// How long a process may run on after it has closed its output.
+const AFTER_OUTPUT: Duration = Duration::from_secs(2);
+
+/// From SIGTERM to SIGKILL where somebody is in a hurry.
+const HURRY: Duration = Duration::from_millis(500);
+
+/// How long the last output is waited for at most, once the process has ended.
+const LAST_OUTPUT: Duration = Duration::from_secs(3);
+
+type Orders = mpsc::UnboundedReceiver<Order>;
+
+impl<T: FnMut(Report) + Send> Actor<T> {
+    pub(super) async fn end(mut self, why: Why, orders: &mut Orders) -> End {
+        let was_ready = self.is_ready();
+        let mut known: Vec<_> = self.identity.iter().cloned().collect();
+        let mut how = String::new();
+        let mut running_at_close = false;
+        let mut refused = None;
+        let asked = matches!(why, Why::Asked { .. });
+        let status = match why {
+            Why::Exited(status) => status,
+            Why::Asked { force } => {
+                known = reap::family(self.marker.clone(), known).await;
+                self.stop(force, orders).await
+            }
+            Why::OutputClosed => match tokio::time::timeout(AFTER_OUTPUT, self.child.wait()).await {
+                Ok(status) => status,
+                Err(_) => {
+                    running_at_close = true;
+                    known = reap::family(self.marker.clone(), known).await;
+                    self.stop(true, orders).await
+                }
+            },
+            Why::Refused(failure) => {
+                running_at_close = true;
+                how.clone_from(&failure.message);
+                refused = Some(failure);
+                known = reap::family(self.marker.clone(), known).await;
+                self.stop(true, orders).await
+            }
+        };
+        let held_open = self.read_to_the_end().await;
+        if how.is_empty() {
+            how = match (&self.output.error, held_open) {
+                (Some(error), _) => error.clone(),
+                (None, true) => "held open by another process".to_owned(),
+                (None, false) => "eof".to_owned(),
+            };
+        }
+        let record = self.record(status, running_at_close, how);
+        if !asked {
+            self.protocol.closed(clock::boot(), record.clone());
+            let _ = self.pump();
+        }
+        reap::sweep(self.marker.clone(), known).await;
+        // What held the output open is gone now; nothing that it wrote is of the agent.
+        if asked {
+            return End::Gone { closed: None };
+        }
+        if was_ready {
+            return End::Gone { closed: Some(record) };
+        }
+        End::NotStarted(refused.map_or_else(
+            || self.never_ready(&record),
+            |failure| Failure { detail: failure.detail.clone().or_else(|| detail(&record)), ..failure },
+        ))
+    }
+
+    /// Close its input and wait; then ask politely; then firmly. Lines are served all the while.
+    async fn stop(&mut self, force: bool, orders: &mut Orders) -> io::Result<ExitStatus> {
+        self.frames = None;
+        if !force && let Some(status) = self.wait(Duration::from_millis(self.launch.eof_grace), Some(orders)).await {
+            return status;
+        }
+        self.signal(Ask::Politely);
+        let grace = if force { HURRY } else { reap::GRACE };
+        if let Some(status) = self.wait(grace, None).await {
+            return status;
+        }
+        self.signal(Ask::Firmly);
+        loop {
+            if let Some(status) = self.wait(reap::GRACE * 5, None).await {
+                return status;
+            }
+            tracing::warn!(agent = self.name, pid = self.child.id(), "a killed process does not end; waiting on");
+        }
+    }
+
+    /// Wait for the process; `None` when the time is over, or somebody is in more of a hurry.
+    async fn wait(&mut self, at_most: Duration, mut orders: Option<&mut Orders>) -> Option<io::Result<ExitStatus>> {
+        let until = tokio::time::Instant::now() + at_most;
+        loop {
+            let _ = self.pump();
+            let order = async {
+                match &mut orders {
+                    Some(orders) => orders.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                status = self.child.wait() => return Some(status),
+                line = self.output.next() => self.receive(line),
+                line = self.errors.next() => self.note(line),
+                order = order => match order {
+                    Some(Order::Stop { force: true }) => return None,
+                    Some(Order::Stop { force: false }) => {}
+                    Some(Order::Command(command)) => {
+                        tracing::debug!(?command, agent = self.name, "not carried out: the process is being stopped");
+                    }
+                    None => orders = None,
+                },
+                () = tokio::time::sleep_until(until) => return None,
+            }
+        }
+    }
+
+    fn signal(&self, ask: Ask) {
+        if let Some(identity) = &self.identity {
+            reap::signal(identity, ask);
+        }
+        // Where a process has no identity, the handle that is held is the proof that it has not been waited for.
+        #[cfg(all(unix, not(target_os = "linux")))]
+        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) {
+            let signal = if ask == Ask::Politely { rustix::process::Signal::TERM } else { rustix::process::Signal::KILL };
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+
+    /// Everything that the process wrote before it ended, the last line included; true if somebody else still holds its
+    /// output open.
+    async fn read_to_the_end(&mut self) -> bool {
+        let until = tokio::time::Instant::now() + LAST_OUTPUT;
+        let mut held_open = false;
+        while self.output.open || self.errors.open {
+            let quiet = (tokio::time::Instant::now() + QUIET).min(until);
+            tokio::select! {
+                line = self.output.next() => {
+                    self.receive(line);
+                    let _ = self.pump();
+                }
+                line = self.errors.next() => self.note(line),
+                () = tokio::time::sleep_until(quiet) => {
+                    held_open |= self.output.open;
+                    let told = [self.output.give_up.take(), self.errors.give_up.take()];
+                    if told.into_iter().flatten().count() == 0 {
+                        // The readers were told and say no more: they wait for nothing but us.
+                        self.output.open = false;
+                        self.errors.open = false;
+                    }
+                }
+            }
+        }
+        held_open
+    }
+
+    fn record(&self, status: io::Result<ExitStatus>, running: bool, how: String) -> TransportRecord {
+        let (exit_code, signal) = match &status {
+            Ok(status) => (status.code(), signal_of(*status)),
+            Err(_) => (None, None),
+        };
+        let status = match (running, signal) {
+            (true, _) => "running",
+            (false, Some(_)) => "signalled",
+            (false, None) => "exited",
+        };
+        TransportRecord {
+            pid: self.identity.as_ref().map(|identity| identity.pid),
+            status: status.to_owned(),
+            exit_code: if running { None } else { exit_code },
+            signal: if running { None } else { signal },
+            stream: "stdout".to_owned(),
+            how,
+            trailing_flushed: self.trailing.is_some(),
+            trailing_len: self.trailing.unwrap_or(0),
+            stderr: self.last_lines.to_vec(),
+            ..TransportRecord::default()
+        }
+    }
+
+    fn never_ready(&self, record: &TransportRecord) -> Failure {
+        let how = match (record.exit_code, record.signal) {
+            (Some(code), _) => format!("it ended with exit code {code}"),
+            (None, Some(signal)) => format!("it was ended by signal {signal}"),
+            (None, None) => "it closed its output".to_owned(),
+        };
+        start_failed(format!("{} was started, but {how} before it was ready.", self.name), detail(record))
+    }
+}
+
+fn detail(record: &TransportRecord) -> Option<String> {
+    Some(record.stderr.join("\n")).filter(|text| !text.is_empty())
+}
+
+#[cfg(unix)]
+fn signal_of(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+const fn signal_of(_status: ExitStatus) -> Option<i32> {
+    None
+}

@@ -1,0 +1,16 @@
+//! One child process and its input and output: started, listened to, talked to, stopped, and proven gone.
+//!
+//! Nothing here knows what a line means (that is the protocol machine's business) or why a process is wanted (the
+//! machine's). Nothing that we did not start is ever signalled.
+
+mod actor;
+mod before_exec;
+mod child;
+mod ending;
+mod reap;
+mod stdio;
+
+pub(crate) use actor::{Actor, End, Order, Report, Start};
+pub(crate) use child::{Plan, Spawner};
+pub(crate) use reap::{MARKER, become_subreaper, identity, reap, sweep, sweep_leftovers};
+pub(crate) use stdio::{Fill, Line, read_lines};

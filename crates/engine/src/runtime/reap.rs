@@ -1,0 +1,110 @@
+//! Finding and ending what a runtime started, and proving that nothing of it is left.
+//!
+//! A process is ours if it carries our marker in its environment, descends from one that does, or was seen to; it is
+//! signalled through a descriptor whose start time was compared first. Never by name, never by a bare pid, never one that
+//! we did not start.
+
+#[cfg(target_os = "linux")]
+#[path = "reap_linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "reap_other.rs"]
+mod system;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use turnkeep_model::state::ProcessIdentity;
+
+pub(crate) use system::{become_subreaper, identity};
+
+/// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
+pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
+
+/// From SIGTERM to SIGKILL.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// How a process is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Politely,
+    Firmly,
+}
+
+/// Ask one process to end, if it is still this one.
+pub(crate) fn signal(process: &ProcessIdentity, ask: Ask) {
+    system::signal(process, ask);
+}
+
+/// Everything that is ours under this marker, and what `known` names; proven gone when this returns.
+/// The runtime's own process has been waited for before.
+pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>) {
+    end_all(Which::Exactly(marker), known, GRACE).await;
+}
+
+/// The same for all markers that begin so.
+pub(crate) async fn sweep_leftovers(prefix: String) {
+    end_all(Which::Prefix(prefix), Vec::new(), GRACE).await;
+}
+
+/// Find what an earlier run of the application left, by its identity and its marker, and end it.
+pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
+    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE).await;
+}
+
+/// Which markers count.
+#[derive(Clone, Debug)]
+pub(crate) enum Which {
+    Exactly(String),
+    Prefix(String),
+}
+
+impl Which {
+    fn fits(&self, value: &[u8]) -> bool {
+        match self {
+            Self::Exactly(marker) => value == marker.as_bytes(),
+            Self::Prefix(prefix) => value.starts_with(prefix.as_bytes()),
+        }
+    }
+}
+
+/// The family as it is now: for a runtime that still runs, so that a child is known before its parent is gone.
+pub(crate) async fn family(marker: String, known: Vec<ProcessIdentity>) -> Vec<ProcessIdentity> {
+    look(Which::Exactly(marker), known, Dead::Leave).await
+}
+
+/// What is done with a child of ours that has ended and was not waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dead {
+    Leave,
+    Bury,
+}
+
+async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<ProcessIdentity> {
+    tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
+}
+
+async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
+    let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
+    let mut asked = BTreeSet::new();
+    let begun = tokio::time::Instant::now();
+    let mut wait = Duration::from_millis(5);
+    let mut warned = false;
+    loop {
+        let alive = look(which.clone(), known.iter().cloned().collect(), Dead::Bury).await;
+        if alive.is_empty() {
+            return;
+        }
+        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        for process in &alive {
+            if ask == Ask::Firmly || asked.insert(process.clone()) {
+                system::signal(process, ask);
+            }
+        }
+        known.extend(alive);
+        if begun.elapsed() > grace * 5 && !std::mem::replace(&mut warned, true) {
+            tracing::warn!(?known, "processes of an agent do not end; its sessions wait until they do");
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(if warned { Duration::from_secs(1) } else { Duration::from_millis(50) });
+    }
+}

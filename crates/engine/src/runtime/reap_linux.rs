@@ -1,0 +1,147 @@
+//! Processes as Linux shows them in `/proc`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    sync::LazyLock,
+};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
+};
+use turnkeep_model::state::ProcessIdentity;
+
+use super::{Ask, Dead, MARKER, Which};
+
+static BOOT_ID: LazyLock<String> =
+    LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
+
+/// From now on a child's orphans become our children, so that they can be found and reaped.
+pub(crate) fn become_subreaper() {
+    if let Err(error) = set_child_subreaper(Some(getpid())) {
+        tracing::warn!(%error, "cannot adopt what agents leave behind; only what carries the marker will be found");
+    }
+}
+
+/// Who has this pid.
+pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
+    stat(pid).map(|it| ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() })
+}
+
+pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
+    let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
+    let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // The descriptor is opened first: what is compared then is what will be signalled.
+    if identity(process.pid).as_ref() != Some(process) {
+        return;
+    }
+    let signal = match ask {
+        Ask::Politely => Signal::TERM,
+        Ask::Firmly => Signal::KILL,
+    };
+    if let Err(error) = pidfd_send_signal(&descriptor, signal) {
+        tracing::debug!(%error, pid = process.pid, "a signal was not taken");
+    }
+}
+
+/// All living processes that fit, their descendants, and those of `known` with theirs.
+pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Vec<ProcessIdentity> {
+    let us = getpid().as_raw_nonzero().get().unsigned_abs();
+    let table = all();
+    let mut ours: BTreeSet<u32> = known
+        .iter()
+        .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|now| now.start_ticks == it.start_ticks))
+        .map(|it| it.pid)
+        .collect();
+    ours.extend(table.keys().copied().filter(|pid| carries(*pid, which)));
+    ours.remove(&us);
+    loop {
+        let more: Vec<u32> = table
+            .iter()
+            .filter(|(pid, it)| **pid != us && ours.contains(&it.parent) && !ours.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        ours.extend(more);
+    }
+    let mut alive = Vec::new();
+    for pid in ours {
+        let Some(it) = table.get(&pid) else { continue };
+        if it.dead {
+            if dead == Dead::Bury && it.parent == us {
+                bury(pid);
+            }
+        } else {
+            alive.push(ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() });
+        }
+    }
+    alive
+}
+
+fn bury(pid: u32) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
+    let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+}
+
+struct Stat {
+    parent: u32,
+    start_ticks: u64,
+    dead: bool,
+}
+
+fn all() -> BTreeMap<u32, Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, stat(pid)?)))
+        .collect()
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name in brackets may hold anything, brackets and line ends too: only what follows the last one counts.
+fn parse(stat: &[u8]) -> Option<Stat> {
+    let after = stat.get(memchr::memrchr(b')', stat)? + 1..)?;
+    let fields: Vec<&str> = std::str::from_utf8(after).ok()?.split_ascii_whitespace().collect();
+    Some(Stat {
+        dead: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: fields.get(1)?.parse().ok()?,
+        start_ticks: fields.get(19)?.parse().ok()?,
+    })
+}
+
+fn carries(pid: u32, which: &Which) -> bool {
+    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+    environment.split(|byte| *byte == 0).any(|pair| {
+        pair.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|value| which.fits(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
+        let line = b"77 (a) Z 1 2 3 (x)) S 41 77 78 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 2 3";
+        let stat = parse(line).expect("a stat line");
+        assert_eq!((stat.parent, stat.start_ticks, stat.dead), (41, 987_654, false));
+        assert!(parse(b"77 (x").is_none());
+        assert!(parse(b"").is_none());
+    }
+
+    #[test]
+    fn a_process_that_only_has_the_same_pid_is_not_signalled() {
+        let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().expect("sleep starts");
+        let real = identity(child.id()).expect("it has a stat");
+        signal(&ProcessIdentity { start_ticks: real.start_ticks + 1, ..real.clone() }, Ask::Firmly);
+        signal(&ProcessIdentity { boot_id: "another boot".to_owned(), ..real.clone() }, Ask::Firmly);
+        assert!(child.try_wait().expect("it can be waited for").is_none(), "another process was signalled");
+        signal(&real, Ask::Firmly);
+        assert!(!child.wait().expect("it ends").success());
+    }
+}

@@ -1,0 +1,18 @@
+//! Where nothing tells one process from a later one with the same pid, nothing is signalled but what a runtime's actor
+//! holds itself. What a child leaves behind is not found here.
+
+use turnkeep_model::state::ProcessIdentity;
+
+use super::{Ask, Dead, Which};
+
+pub(crate) const fn become_subreaper() {}
+
+pub(crate) const fn identity(pid: u32) -> Option<ProcessIdentity> {
+    Some(ProcessIdentity { pid, start_ticks: 0, boot_id: String::new() })
+}
+
+pub(super) const fn signal(_process: &ProcessIdentity, _ask: Ask) {}
+
+pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: Dead) -> Vec<ProcessIdentity> {
+    Vec::new()
+}

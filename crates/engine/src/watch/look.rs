@@ -1,0 +1,199 @@
+//! One look at everything that could have changed, and telling what did.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use tokio::sync::watch;
+use turnkeep_agents::{Agent, CredentialSource};
+use turnkeep_model::{CredentialId, Input, ProviderId, port::Observation, state::Keychain};
+
+use super::{Attendance, Looker, read_file};
+use crate::{
+    environment::Environment,
+    vault::VaultError,
+    world::{Says, Shared, lock, sources_of, system_home},
+};
+
+/// News come in bursts; one look is enough for each.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// A file that is being written is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const LOOK_AGAIN_TIMES: u32 = 6;
+
+/// What was told last, so that nothing is told twice.
+#[derive(Debug, Default)]
+struct Told {
+    keychain: Option<Keychain>,
+    system: BTreeMap<ProviderId, (bool, Vec<Stamp>)>,
+    credentials: BTreeMap<CredentialId, Observation>,
+}
+
+/// Tells one writing of a file from the next.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Look whenever that is asked for.
+pub(super) async fn run(
+    shared: Arc<Shared>,
+    looker: Looker,
+    attended: watch::Receiver<Attendance>,
+    paths: watch::Sender<BTreeSet<PathBuf>>,
+) {
+    let mut told = Told::default();
+    let mut again = 0;
+    loop {
+        if again == 0 {
+            looker.0.notified().await;
+            tokio::time::sleep(SETTLE).await;
+        } else if tokio::time::timeout(LOOK_AGAIN, looker.0.notified()).await.is_ok() {
+            again = 0;
+            tokio::time::sleep(SETTLE).await;
+        }
+        let now = attended.borrow().clone();
+        let torn = look(&shared, &mut told, &now, &paths).await;
+        again = if torn && again < LOOK_AGAIN_TIMES { again + 1 } else { 0 };
+    }
+}
+
+/// True if something was found half written.
+async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &watch::Sender<BTreeSet<PathBuf>>) -> bool {
+    let keychain = shared.vault.look().await;
+    if told.keychain.as_ref() != Some(&keychain) {
+        // What the locked one hid is told anew.
+        told.credentials.clear();
+        told.keychain = Some(keychain.clone());
+        shared.tell(Input::Keychain { keychain });
+    }
+    let ground = shared.ground.get().await;
+    let environment = &ground.environment;
+    let files = files(shared, environment, attended);
+    // Watched before it is looked at: what happens in between is news.
+    paths.send_if_modified(|before| {
+        let changed = *before != files;
+        *before = files;
+        changed
+    });
+    let mut torn = false;
+    for (provider, agent) in &shared.agents {
+        let sources = agent.system_sources(&system_home(&**agent, environment));
+        let found = look_at(shared, &**agent, &sources, None).await;
+        let Some(present) = found.presence() else { continue };
+        let stamps: Vec<Stamp> = sources.iter().map(stamp).collect();
+        if told.system.get(provider) != Some(&(present, stamps.clone())) {
+            told.system.insert(provider.clone(), (present, stamps));
+            shared.tell(Input::SystemAccount { provider: provider.clone(), present });
+        }
+    }
+    told.credentials.retain(|credential, _| attended.contains_key(credential));
+    for (credential, it) in attended {
+        let Some(agent) = shared.agents.get(&it.provider) else { continue };
+        let sources = sources_of(shared, &**agent, environment, *credential, it.kind);
+        let found = look_at(shared, &**agent, &sources, Some(*credential)).await;
+        torn |= found.torn;
+        let Some(seen) = found.observation() else { continue };
+        let seen = lock(&shared.identities).complete(*credential, seen, Says::Look);
+        if told.credentials.get(credential) != Some(&seen) {
+            told.credentials.insert(*credential, seen.clone());
+            shared.tell(Input::Observed { credential: *credential, observation: seen });
+        }
+    }
+    torn
+}
+
+fn files(shared: &Shared, environment: &Environment, attended: &Attendance) -> BTreeSet<PathBuf> {
+    let of_systems = shared.agents.values().flat_map(|agent| agent.system_sources(&as_named(&**agent, environment)));
+    let of_credentials = attended.iter().filter_map(|(credential, it)| {
+        let agent = shared.agents.get(&it.provider)?;
+        Some(sources_of(shared, &**agent, environment, *credential, it.kind))
+    });
+    of_systems
+        .chain(of_credentials.flatten())
+        .filter_map(|source| match source {
+            CredentialSource::File { path } => Some(path),
+            CredentialSource::Vault | CredentialSource::KeychainItem { .. } | CredentialSource::None => None,
+        })
+        .collect()
+}
+
+/// The person's home of the agent as it is named: its links may be changed, and that is news too.
+fn as_named(agent: &dyn Agent, environment: &Environment) -> PathBuf {
+    let (variable, below) = agent.card().system_home;
+    let moved = environment.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below))
+}
+
+fn stamp(source: &CredentialSource) -> Stamp {
+    let CredentialSource::File { path } = source else { return None };
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.modified().ok()?, about.len()))
+}
+
+/// What a look at the places of one credential found.
+#[derive(Debug, Default)]
+struct Found {
+    someone: Option<Observation>,
+    /// Something is there, whoever it is.
+    present: bool,
+    /// Some place could not be looked into.
+    unsure: bool,
+    torn: bool,
+}
+
+impl Found {
+    const fn presence(&self) -> Option<bool> {
+        match (self.present, self.unsure) {
+            (true, _) => Some(true),
+            (false, false) => Some(false),
+            (false, true) => None,
+        }
+    }
+
+    /// Nothing follows from what is not known.
+    fn observation(self) -> Option<Observation> {
+        match (self.someone, self.present, self.unsure) {
+            (Some(someone), ..) => Some(someone),
+            (None, false, false) => Some(Observation::NoOne),
+            (None, ..) => None,
+        }
+    }
+}
+
+async fn look_at(shared: &Shared, agent: &dyn Agent, sources: &[CredentialSource], credential: Option<CredentialId>) -> Found {
+    let mut found = Found { unsure: sources.is_empty(), ..Found::default() };
+    for source in sources {
+        match source {
+            CredentialSource::File { path } => match read_file(agent, Path::new(path)).await {
+                Some(someone @ Observation::Someone(_)) => {
+                    found.present = true;
+                    found.someone.get_or_insert(someone);
+                }
+                Some(Observation::Unknown { .. }) => {
+                    found.present = true;
+                    found.torn = true;
+                }
+                Some(Observation::NoOne) | None => {}
+            },
+            CredentialSource::KeychainItem { attributes } => match shared.vault.find(attributes).await {
+                Ok(()) => found.present = true,
+                Err(VaultError::Missing) => {}
+                // There is also a file, and without a keychain the file is all there is.
+                Err(VaultError::Absent { .. }) if sources.len() > 1 => {}
+                Err(_) => found.unsure = true,
+            },
+            CredentialSource::Vault => {
+                let Some(credential) = credential else { continue };
+                match shared.vault.has(credential).await {
+                    Ok(()) => found.present = true,
+                    Err(VaultError::Missing) => {}
+                    Err(_) => found.unsure = true,
+                }
+            }
+            CredentialSource::None => found.unsure = true,
+        }
+    }
+    found
+}

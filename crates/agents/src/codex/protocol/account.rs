@@ -184,8 +184,9 @@ impl Machine {
 
     pub(super) fn account_updated(&mut self, read: &wire::AccountUpdated) {
         self.account.signed_in = Some(read.auth_mode.is_some());
+        let serves = matches!(self.purpose, Purpose::Serve { .. });
         let busy = self.account.sign_in.is_some() || self.account.signing_out;
-        if self.stage == Stage::Ready && !busy {
+        if self.stage == Stage::Ready && serves && !busy {
             self.read_account(AccountFor::Command);
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{json, value::RawValue};
 use turnkeep_model::{
     ProviderTurn,
-    port::{AgentEvent, Model, ProbeAnswer, TurnOutcome},
+    port::{AgentEvent, Item, ItemBody, Model, ProbeAnswer, TurnOutcome},
 };
 
 use super::{Asked, History, Machine, Probe, account::Account, misshapen, opening::put, parse, patience};
@@ -102,6 +102,7 @@ impl Machine {
         }
         let mut items = history.items;
         items.reverse();
+        mark_answers(&mut items);
         self.event(AgentEvent::History { session: history.session, items });
     }
 
@@ -176,6 +177,16 @@ impl Machine {
         let main = read.rate_limits.limit_id.as_deref().is_none_or(|id| id == "codex");
         if main && !limits.is_empty() {
             self.event(AgentEvent::RateLimits { limits, plan: read.rate_limits.plan_type.clone() });
+        }
+    }
+}
+
+/// A message that ends its turn is the turn's answer, where the history does not say which one is.
+fn mark_answers(items: &mut [(ProviderTurn, Item)]) {
+    for at in 0..items.len() {
+        let ends = items.get(at + 1).map(|(turn, _)| turn) != items.get(at).map(|(turn, _)| turn);
+        if let (true, Some((_, Item { body: ItemBody::AgentMessage { final_answer, .. }, .. }))) = (ends, items.get_mut(at)) {
+            *final_answer = true;
         }
     }
 }

@@ -314,7 +314,7 @@ impl Machine {
         match outcome.map(parse::<wire::GoalAnswer>) {
             Ok(answer) => {
                 let goal = answer.and_then(|answer| answer.goal).map(items::goal);
-                self.event(AgentEvent::GoalChanged { session, goal });
+                self.goal_is(session, goal);
             }
             Err(error) => self.fault(Some(session), words::of_refusal(&error, "change the goal")),
         }
@@ -324,6 +324,14 @@ impl Machine {
     pub(super) fn goal_told(&mut self, thread: &str, goal: Option<GoalSpec>) {
         let Some(session) = self.session_of(thread) else { return };
         if self.sessions.get(&session).is_some_and(|entry| entry.goals_asked == 0) {
+            self.goal_is(session, goal);
+        }
+    }
+
+    /// Report a goal that is another one than was told last: Codex tells it again with every step.
+    fn goal_is(&mut self, session: SessionId, goal: Option<GoalSpec>) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        if entry.goal_told.replace(goal.clone()) != Some(goal.clone()) {
             self.event(AgentEvent::GoalChanged { session, goal });
         }
     }

@@ -27,9 +27,12 @@ pub(super) struct Session {
     pub(super) folder: String,
     /// As they are in effect, once it is open.
     pub(super) settings: SessionSettings,
+    /// To be set once it is open.
     pub(super) goal: Option<GoalSpec>,
     /// Changes of the goal that Codex has not answered.
     pub(super) goals_asked: u32,
+    /// What was said of the goal last, if anything.
+    pub(super) goal_told: Option<Option<GoalSpec>>,
     /// Name of the thread's model provider.
     pub(super) model_provider: String,
     /// Codex says that it works, whatever turns are known.
@@ -96,6 +99,7 @@ impl Session {
             settings,
             goal: None,
             goals_asked: 0,
+            goal_told: None,
             model_provider: String::new(),
             active: false,
             unloaded: false,

@@ -62,8 +62,10 @@ fn run(script: Script) -> Result<()> {
         line.clear();
     }
     session.record(&json!({ "eof": true }))?;
-    while ignores_eof {
-        std::thread::park();
+    if ignores_eof {
+        loop {
+            std::thread::park();
+        }
     }
     Ok(())
 }

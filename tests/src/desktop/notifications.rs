@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use zbus::message::Type;
-use zbus::zvariant::{OwnedValue, Value};
+use zbus::zvariant::OwnedValue;
 use zbus::{Connection, Message, MessageStream, fdo};
 
 use super::Desktop;
@@ -79,10 +79,7 @@ fn note(seen: &Seen, message: &Message) -> Option<()> {
         (Type::MethodCall, Some("Notify")) => {
             let (app, replaces, icon, summary, text, actions, hints, timeout) = body.deserialize::<Notify>().ok()?;
             let actions = actions.chunks_exact(2).map(|pair| Action { key: pair[0].clone(), label: pair[1].clone() }).collect();
-            let urgency = hints.get("urgency").and_then(|value| match &**value {
-                Value::U8(level) => Some(*level),
-                _ => None,
-            });
+            let urgency = hints.get("urgency").and_then(|value| u8::try_from(value).ok());
             let call = (header.sender()?.to_string(), header.primary().serial_num().get());
             seen.push(Notification {
                 id: None,

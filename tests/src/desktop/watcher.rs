@@ -1,6 +1,7 @@
 //! A StatusNotifierWatcher with no panel behind it, for tests that read the tray item themselves.
 //!
 //! It forgets an item when the program that owns it leaves the bus; it draws nothing.
+#![expect(clippy::disallowed_types, reason = "zbus's macro writes hash maps")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 

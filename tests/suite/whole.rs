@@ -1,0 +1,10 @@
+//! The real application in a private desktop: real tray, real window, real keyring, real notifications, the real Codex.
+//!
+//! Only the model is a mock, on loopback.
+
+mod app;
+mod crash;
+mod keychain;
+mod sign_in;
+mod sign_out;
+mod way_through;

@@ -3,8 +3,13 @@
 //! A transcript has one JSON object a line: `purpose` (else a serving process with a key), `do` a command, `in` a line
 //! from Codex (with `to`: the answer to the oldest open request of that method), `close` the end of the transport.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test picks the events that it is about")]
+
+mod entries;
 mod hostile;
-mod rules;
+mod people;
+mod threads;
+mod turns;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,7 +18,10 @@ use std::{
 
 use expect_test::expect_file;
 use serde_json::Value;
-use turnkeep_model::port::{AgentCommand, AgentEvent, SignInMethod, TransportRecord};
+use turnkeep_model::{
+    MessageId, SessionId, ThreadRef, TurnId,
+    port::{AgentCommand, AgentEvent, SessionSettings, SignInMethod, TransportRecord, TurnOutcome},
+};
 
 use super::Machine;
 use crate::port::{Clock, Frame, Out, Protocol, Purpose};
@@ -156,21 +164,21 @@ pub(super) const OPENED: &str = r#"{"result":{"thread":{"id":"thread-1","status"
 
 pub(super) fn open_session(thread: Option<&str>) -> AgentCommand {
     AgentCommand::OpenSession {
-        session: turnkeep_model::SessionId(1),
-        thread: thread.map(turnkeep_model::ThreadRef::new),
+        session: SessionId(1),
+        thread: thread.map(ThreadRef::new),
         folder: "/home/sam/work".to_owned(),
-        settings: turnkeep_model::port::SessionSettings::default(),
+        settings: SessionSettings::default(),
         goal: None,
     }
 }
 
 pub(super) fn start_turn(turn: u64, text: &str) -> AgentCommand {
     AgentCommand::StartTurn {
-        session: turnkeep_model::SessionId(1),
-        turn: turnkeep_model::TurnId(turn),
-        message: turnkeep_model::MessageId(format!("msg-{turn}")),
+        session: SessionId(1),
+        turn: TurnId(turn),
+        message: MessageId(format!("msg-{turn}")),
         text: text.to_owned(),
-        settings: turnkeep_model::port::SessionSettings::default(),
+        settings: SessionSettings::default(),
     }
 }
 
@@ -185,6 +193,31 @@ pub(super) fn record() -> TransportRecord {
         stderr: vec!["last words".to_owned()],
         ..TransportRecord::default()
     }
+}
+
+pub(super) const SESSION: SessionId = SessionId(1);
+pub(super) const COMPLETED: &str = r#"{"threadId":"thread-1","turn":{"id":"turn-1","status":"completed"}}"#;
+pub(super) const STARTED: &str = r#"{"threadId":"thread-1","turn":{"id":"turn-1","status":"inProgress"}}"#;
+
+pub(super) fn names(play: &mut Play) -> Vec<String> {
+    play.take().iter().map(|event| shown(event).split(' ').next().unwrap_or_default().to_owned()).collect()
+}
+
+pub(super) fn outcome(play: &mut Play) -> Option<TurnOutcome> {
+    play.take().into_iter().find_map(|event| match event {
+        AgentEvent::TurnEnded { outcome, .. } => Some(outcome),
+        _ => None,
+    })
+}
+
+pub(super) fn asked(play: &Play, method: &str) -> usize {
+    play.sent.iter().filter(|message| message["method"] == method).count()
+}
+
+pub(super) fn message(text: &str, phase: &str, id: &str) -> String {
+    format!(
+        r#"{{"threadId":"thread-1","turnId":"turn-1","item":{{"type":"agentMessage","id":"{id}","text":"{text}","phase":{phase}}}}}"#
+    )
 }
 
 /// The event as its name and its members, without those that say nothing.

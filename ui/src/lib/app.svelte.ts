@@ -136,7 +136,8 @@ class App {
   }
 
   async answer(approval: Approval, given: Parameters<typeof shell.answer>[1]): Promise<void> {
-    if (this.answering.has(approval.id)) return;
+    const pending = this.snapshot?.approvals.some((a) => a.id === approval.id && a.state.type === "pending");
+    if (!pending || this.answering.has(approval.id)) return;
     this.answering = new Set([...this.answering, approval.id]);
     try {
       await shell.answer(approval.id, given);

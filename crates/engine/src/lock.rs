@@ -51,3 +51,28 @@ impl Lock {
         Ok(Self { _file: file })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holds_it_and_the_next_learns_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = Lock::take(&path).unwrap();
+        let refused = Lock::take(&path).unwrap_err();
+        assert!(matches!(refused, LockError::Held { holder: Some(pid) } if pid == std::process::id()), "{refused}");
+        drop(lock);
+        Lock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_left_behind_hinders_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "1\n").unwrap();
+        Lock::take(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().trim(), std::process::id().to_string());
+    }
+}

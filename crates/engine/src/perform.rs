@@ -31,7 +31,35 @@ impl Owed {
             Input::Revoked { credential, .. } => self.forget(&format!("revoke {credential}")),
             Input::Probed { turn, .. } => self.forget(&format!("probe {turn}")),
             Input::NotificationShown { key } => self.forget(&format!("notify {key}")),
-            _ => {}
+            Input::Tick
+            | Input::CreateSession { .. }
+            | Input::Send { .. }
+            | Input::Steer { .. }
+            | Input::EditQueued { .. }
+            | Input::RemoveQueued { .. }
+            | Input::Interrupt { .. }
+            | Input::AnswerApproval { .. }
+            | Input::SetGoal { .. }
+            | Input::SetSessionSettings { .. }
+            | Input::Rename { .. }
+            | Input::Archive { .. }
+            | Input::MarkRead { .. }
+            | Input::TryAgain { .. }
+            | Input::ResolveUnknown { .. }
+            | Input::SignIn { .. }
+            | Input::CancelSignIn { .. }
+            | Input::SignOut { .. }
+            | Input::UseAccount { .. }
+            | Input::RenameAccount { .. }
+            | Input::RemoveAccount { .. }
+            | Input::ChangeSettings { .. }
+            | Input::DismissNotification { .. }
+            | Input::Quit { .. }
+            | Input::ProviderFound { .. }
+            | Input::SystemAccount { .. }
+            | Input::Keychain { .. }
+            | Input::Observed { .. }
+            | Input::SignInStep { .. } => {}
         }
     }
 

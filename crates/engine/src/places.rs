@@ -144,3 +144,44 @@ fn private_folder(path: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_has_one_name_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::below(folder.path());
+        places.make().unwrap();
+        let name = places.instance().unwrap();
+        assert!(is_instance(&name), "{name}");
+        assert_eq!(places.instance().unwrap(), name);
+        let other = Places::below(&folder.path().join("other"));
+        other.make().unwrap();
+        assert_ne!(other.instance().unwrap(), name);
+        fs::write(places.data.join("instance"), "torn").unwrap();
+        assert!(is_instance(&places.instance().unwrap()), "one that cannot be read is made anew");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_are_their_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::below(&folder.path().join("deep/er"));
+        places.make().unwrap();
+        places.make().unwrap();
+        for path in [&places.data, &places.logs(), &places.homes(), &places.runtime] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("data"), "a file").unwrap();
+        let error = Places::below(folder.path()).make().unwrap_err().to_string();
+        assert!(error.contains("data"), "{error}");
+    }
+}

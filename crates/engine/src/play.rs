@@ -1,8 +1,8 @@
 //! A world of paper for tests: what a well-behaved one would answer to each effect, and what a person might want.
 
 use turnkeep_model::{
-    AccountId, ApprovalId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, SessionId,
-    SignInId, ThreadRef, TurnId,
+    AccountId, ApprovalId, CredentialId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, SessionId,
+    SignInId, State, ThreadRef, TurnId,
     port::{
         AgentCommand, AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals,
         Identity, Item, ItemBody, Observation, PlanStep, PlanStepStatus, ProbeAnswer, SessionSettings, Sessions, SignInMethod,
@@ -129,10 +129,14 @@ fn obeyed(command: &AgentCommand) -> Vec<AgentEvent> {
 
 /// The agent asks.
 pub(crate) fn approval(session: SessionId) -> AgentEvent {
+    approval_of(session, 0)
+}
+
+fn approval_of(session: SessionId, number: u8) -> AgentEvent {
     AgentEvent::ApprovalRequested {
         session,
         provider_turn: None,
-        request: RequestKey::new("r"),
+        request: RequestKey::new(format!("r{number}")),
         ask: Ask {
             body: AskBody::Command { command: "rm".into(), cwd: "/".into(), may_run_unsandboxed: false },
             reason: None,
@@ -165,79 +169,77 @@ pub(crate) fn ends(runtime: RuntimeId, session: SessionId, turn: TurnId) -> Vec<
     ]
 }
 
-/// Something that a person or a less well-behaved world might say, chosen by three numbers.
-pub(crate) fn anything(what: u8, which: u8, how: u8) -> Input {
-    let id = u64::from(which % 3) + 1;
-    let (session, account, runtime, turn) =
-        (SessionId(id), AccountId(id), RuntimeId(u64::from(how % 6) + 1), TurnId(u64::from(how % 8) + 1));
+/// Something that a person or a less well-behaved world might say, chosen by three numbers, mostly about what is there.
+pub(crate) fn anything(state: &State, what: u8, which: u8, how: u8) -> Input {
+    let session = *pick(state.sessions.keys(), which).unwrap_or(&SessionId(1));
+    let account = *pick(state.accounts.keys(), which).unwrap_or(&AccountId(1));
+    let credential = *pick(state.credentials.keys(), which).unwrap_or(&CredentialId(1));
+    let approval = *pick(state.approvals.keys(), which).unwrap_or(&ApprovalId(1));
+    let sign_in = *pick(state.sign_ins.keys(), which).unwrap_or(&SignInId(1));
+    let (turn, (runtime, of)) = pick(state.turns.iter(), which)
+        .map_or((TurnId(1), (RuntimeId(u64::from(how % 6) + 1), session)), |(id, entry)| (*id, (entry.runtime, entry.session)));
+    let waiting = pick(state.sessions.iter().filter(|(_, entry)| !entry.queue.is_empty()), which);
+    let (holder, queued) = waiting.map_or((session, MessageId::new("m0")), |(id, entry)| (*id, entry.queue[0].id.clone()));
+    let undecided = pick(state.sessions.iter().filter(|(_, entry)| !entry.undecided.is_empty()), which);
     let message = MessageId::new(format!("m{how}"));
+    let even = how.is_multiple_of(2);
     let goal = |status| Some(GoalSpec { objective: "win".into(), status, token_budget: None });
-    match what % 36 {
+    match what % 40 {
         0 => create_session(),
-        1..=4 => Input::Send { session, message, text: "send".into() },
-        5 | 6 => Input::Steer { session, message, text: "steer".into() },
-        7 => Input::EditQueued { session, message, text: "edited".into() },
-        8 => Input::RemoveQueued { session, message },
-        9 => Input::Interrupt { session },
-        10 => Input::AnswerApproval { approval: ApprovalId(id), answer: Answer::Choice(Choice::Allow), by: Asker::Tray },
-        11 => Input::SetGoal { session, goal: goal(if how.is_multiple_of(2) { GoalStatus::Active } else { GoalStatus::Paused }) },
-        12 => Input::Rename { session, title: format!("title {how}") },
-        13 => Input::Archive { session, archived: how.is_multiple_of(2) },
-        14 => Input::MarkRead { session },
-        15 => Input::TryAgain { session },
-        16 => Input::ResolveUnknown { session, resend: how.is_multiple_of(2) },
-        17 | 18 => Input::SignIn {
+        1..=5 => Input::Send { session, message, text: "send".into() },
+        6 | 7 => Input::Steer { session: of, message, text: "steer".into() },
+        8 => Input::EditQueued { session: holder, message: queued, text: "edited".into() },
+        9 => Input::RemoveQueued { session: holder, message: queued },
+        10 => Input::Interrupt { session: of },
+        11 => Input::AnswerApproval { approval, answer: Answer::Choice(Choice::Allow), by: Asker::Tray },
+        12 => Input::SetGoal { session, goal: goal(if even { GoalStatus::Active } else { GoalStatus::Paused }) },
+        13 => Input::Rename { session, title: format!("title {how}") },
+        14 => Input::Archive { session, archived: how.is_multiple_of(4) },
+        15 => Input::MarkRead { session },
+        16 => Input::TryAgain { session },
+        17 | 18 => Input::ResolveUnknown { session: undecided.map_or(session, |(id, _)| *id), resend: even },
+        19 | 20 => Input::SignIn {
             provider: provider(),
-            account: (how.is_multiple_of(2)).then_some(account),
+            account: even.then_some(account),
             label: "label".into(),
             method: SignInMethod::Browser,
             key: None,
         },
-        19 => Input::CancelSignIn { sign_in: SignInId(id) },
-        20 => Input::SignOut { account, now: how.is_multiple_of(2) },
-        21 => Input::UseAccount { account },
-        22 => Input::RemoveAccount { account },
-        23 => Input::SystemAccount { provider: provider(), present: how.is_multiple_of(2) },
-        24 => Input::Keychain { keychain: if how.is_multiple_of(2) { Keychain::Locked } else { Keychain::Unlocked } },
-        25 => Input::Observed {
-            credential: turnkeep_model::CredentialId(id),
-            observation: if how.is_multiple_of(2) { Observation::NoOne } else { someone("other") },
-        },
-        26 => Input::RuntimeGone { runtime, closed: Some(TransportRecord::default()) },
-        27 => Input::RuntimeStartFailed { runtime, failure: failure("no") },
-        28 | 29 => agent(
-            runtime,
-            AgentEvent::ApprovalRequested {
-                session,
-                provider_turn: Some(named(turn)),
-                request: RequestKey::new(format!("r{how}")),
-                ask: Ask {
-                    body: AskBody::Command { command: "rm".into(), cwd: "/".into(), may_run_unsandboxed: false },
-                    reason: None,
-                    choices: vec![Choice::Allow, Choice::Deny],
-                    item: None,
-                },
-            },
-        ),
-        30 => agent(runtime, AgentEvent::TurnStarted { session, turn: None, provider_turn: named(turn) }),
-        31 => agent(
-            runtime,
-            AgentEvent::Plan { session, steps: vec![PlanStep { text: "step".into(), status: PlanStepStatus::Running }] },
-        ),
-        32 => agent(runtime, AgentEvent::Usage { session, usage: Usage { total_tokens: u64::from(how), ..Usage::default() } }),
-        33 => agent(runtime, item(session, turn, "said", how.is_multiple_of(2))),
-        34 => agent(
-            runtime,
-            AgentEvent::TurnEnded {
-                session,
-                provider_turn: named(turn),
-                outcome: match how % 3 {
-                    0 => TurnOutcome::Completed,
-                    1 => TurnOutcome::Unknown,
-                    _ => TurnOutcome::Failed(failure("failed")),
-                },
-            },
-        ),
-        _ => agent(runtime, AgentEvent::TurnRejected { session, turn, failure: failure("rejected") }),
+        21 => Input::CancelSignIn { sign_in },
+        22 => Input::SignInEnded { sign_in, result: Err(failure("no")) },
+        23 => Input::SignOut { account, now: even },
+        24 => Input::UseAccount { account },
+        25 => Input::RemoveAccount { account },
+        26 => Input::SystemAccount { provider: provider(), present: !how.is_multiple_of(4) },
+        27 => Input::Keychain { keychain: if how.is_multiple_of(4) { Keychain::Locked } else { Keychain::Unlocked } },
+        28 => Input::Observed { credential, observation: if even { Observation::NoOne } else { someone("other") } },
+        29 => Input::RuntimeGone { runtime, closed: Some(TransportRecord::default()) },
+        30 => Input::RuntimeStartFailed { runtime, failure: failure("no") },
+        31 | 32 => agent(runtime, approval_of(of, how)),
+        33 => agent(runtime, AgentEvent::TurnStarted { session, turn: None, provider_turn: named(TurnId(u64::from(how))) }),
+        34 => {
+            let steps = vec![PlanStep { text: "step".into(), status: PlanStepStatus::Running }];
+            agent(runtime, AgentEvent::Plan { session: of, steps })
+        }
+        35 => {
+            let usage = Usage { total_tokens: u64::from(how), ..Usage::default() };
+            agent(runtime, AgentEvent::Usage { session: of, usage })
+        }
+        36 => agent(runtime, item(of, turn, "said", even)),
+        37 => {
+            let outcome = match how % 3 {
+                0 => TurnOutcome::Completed,
+                1 => TurnOutcome::Unknown,
+                _ => TurnOutcome::Failed(failure("failed")),
+            };
+            agent(runtime, AgentEvent::TurnEnded { session: of, provider_turn: named(turn), outcome })
+        }
+        38 => agent(runtime, AgentEvent::SessionOpenFailed { session, failure: failure("no such thread") }),
+        _ => agent(runtime, AgentEvent::TurnRejected { session: of, turn, failure: failure("rejected") }),
     }
+}
+
+fn pick<T>(among: impl Iterator<Item = T>, which: u8) -> Option<T> {
+    let mut all: Vec<T> = among.collect();
+    (!all.is_empty()).then(|| all.swap_remove(usize::from(which) % all.len()))
 }

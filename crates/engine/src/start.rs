@@ -220,3 +220,6 @@ impl Outside for World {
         Self::shut(self).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

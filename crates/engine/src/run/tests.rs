@@ -16,6 +16,9 @@ use turnkeep_model::{
     state::{ApprovalState, NotificationState},
 };
 
+use tokio::time::Instant;
+use turnkeep_model::port::AgentEvent;
+
 use super::*;
 use crate::{
     Handle, Snapshot, TranscriptEvent, play,
@@ -304,10 +307,9 @@ async fn a_window_opened_in_mid_turn_sees_the_text_so_far_and_what_follows() {
     rig.say(delta("!"));
     let mut rest = String::new();
     while rest != "ld!" {
-        match tokio::time::timeout(SOON, transcript.next()).await.unwrap().unwrap() {
-            TranscriptEvent::Delta { text, .. } => rest.push_str(&text),
-            other => panic!("{other:?}"),
-        }
+        let event = tokio::time::timeout(SOON, transcript.next()).await.unwrap().unwrap();
+        let TranscriptEvent::Delta { text, .. } = event else { panic!("{event:?}") };
+        rest.push_str(&text);
     }
     for input in play::ends(runtime, session, turn) {
         rig.say(Arrival::Input(input));
@@ -444,4 +446,64 @@ async fn nothing_is_done_while_the_disk_is_full_and_it_goes_on_by_itself() {
     assert_eq!(tokio::time::timeout(SOON, handle.exited()).await.unwrap(), Ended::Quit, "a full disk prevents no end");
     engine.join();
     assert_eq!(record.effects.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_write_that_fails_ends_it_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("turnkeep.db");
+    let (mut writer, reader, loaded) = store::open(&path).unwrap();
+    writer.connection().execute_batch("PRAGMA query_only = 1").unwrap();
+    let record = Record::default();
+    let (seen, database) = (record.clone(), path.clone());
+    let (engine, handle) = Kit {
+        feed: loaded.state.clone(),
+        machine: Brittle(Supervisor::new(loaded.state)),
+        recovery: None,
+        writer,
+        reader,
+        world: move |inbox: Inbox| Paper { inbox, record: seen, database, eager: false },
+        clock: || PlainClock { start: Instant::now(), at: None },
+        crash: Crash::default(),
+        lock: None,
+    }
+    .launch()
+    .unwrap();
+    let snapshot = until(&handle, "the trouble", |snapshot| snapshot.trouble.is_some()).await;
+    assert!(!snapshot.trouble.unwrap().passing);
+    assert_eq!(snapshot.state.seq.0, 0, "nothing is shown that is not written");
+    assert!(matches!(handle.submit(play::create_session()).await, Err(Refused::Trouble(_))));
+    handle.quit(None);
+    assert!(matches!(tokio::time::timeout(SOON, handle.exited()).await.unwrap(), Ended::Stopped(_)));
+    engine.join();
+    assert_eq!(record.effects.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_reader_that_was_too_slow_begins_again_with_a_page() {
+    let rig = Rig::new();
+    let (session, turn, runtime) = rig.with_turn().await;
+    let mut transcript = rig.handle.open_transcript(session, 5).await.unwrap();
+    let last = 1_500;
+    for number in 0..=last {
+        let item = turnkeep_model::port::Item {
+            id: ItemId::new(format!("i{number}")),
+            body: turnkeep_model::port::ItemBody::Notice { text: String::new() },
+        };
+        let provider_turn = turnkeep_model::ProviderTurn::new(format!("pt{turn}"));
+        rig.say(Arrival::Input(play::agent(runtime, AgentEvent::ItemCompleted { session, provider_turn, item })));
+    }
+    let mut waited = rig.handle.watch();
+    loop {
+        let page = rig.handle.transcript_page(session, None, 1).await.unwrap();
+        if page.total >= last {
+            break;
+        }
+        tokio::time::timeout(SOON, waited.changed()).await.unwrap().unwrap();
+    }
+    let Some(TranscriptEvent::Page(first)) = transcript.next().await else { panic!("the page of the opening") };
+    assert!(first.total < last);
+    let Some(TranscriptEvent::Page(again)) = transcript.next().await else { panic!("a page, because events were lost") };
+    assert!(again.total >= last && again.entries.len() == 5);
+    rig.quit().await;
 }

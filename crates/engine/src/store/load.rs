@@ -186,7 +186,7 @@ impl Reading<'_> {
 fn delivery(word: &str) -> Option<Delivery> {
     [Delivery::Queued, Delivery::Sending, Delivery::Admitted, Delivery::NotAdmitted, Delivery::Unknown]
         .into_iter()
-        .find(|delivery| super::write::delivery_word(*delivery) == word)
+        .find(|delivery| super::words::delivery_word(*delivery) == word)
 }
 
 /// Copies what could not be read to a place of its own, once.

@@ -7,6 +7,7 @@ mod load;
 mod open;
 mod read;
 mod rows;
+mod words;
 mod write;
 
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub const OLDEST_SQLITE: i32 = 3_051_003;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was written; trying again may work once there is room.
-    #[error("the disk that holds {path} is full: make room, then Turnkeep goes on by itself")]
+    #[error("the disk that holds {path} takes no more (full, or over a quota): make room, then Turnkeep goes on by itself")]
     Full { path: PathBuf },
     /// The file is not a database, or a damaged one.
     #[error("the database {path} is damaged ({detail})")]
@@ -53,6 +54,10 @@ impl StoreError {
         use rusqlite::ErrorCode as Code;
         let path = path.to_path_buf();
         let detail = error.to_string();
+        // A write that the system refused leaves no trace in the log, so that it may be tried again; a failed fsync may not.
+        if error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE) {
+            return Self::Full { path };
+        }
         match error.sqlite_error_code() {
             Some(Code::DiskFull) => Self::Full { path },
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged { path, detail },

@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use turnkeep_model::{
     AccountId, ApprovalId, Change, CredentialId, ItemId, MessageId, ProviderId, RuntimeId, Seq, SessionId, SignInId, State,
     TurnId, apply,
-    port::{Failure, FailureClass, Item, ItemBody, TurnOutcome},
-    state::{Approval, ApprovalState, Delivery, QueuedMessage, Turn, TurnState},
+    port::TurnOutcome,
+    state::{Approval, ApprovalState, Delivery, QueuedMessage, Turn},
 };
+
+use super::words::{delivery, journalled, json, kind, words};
 
 /// An entity that a change touched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -469,78 +470,4 @@ impl<'a> Draft<'a> {
             body: json(approval),
         });
     }
-}
-
-/// What is known about the way of a turn's own message.
-fn delivery(turn: &Turn, outcome: Option<&TurnOutcome>) -> Delivery {
-    match (outcome, turn.state) {
-        (_, TurnState::Started) => Delivery::Admitted,
-        (None, TurnState::Dispatched | TurnState::Probing) => Delivery::Sending,
-        (Some(TurnOutcome::Completed | TurnOutcome::Interrupted | TurnOutcome::Lost), _) => Delivery::Admitted,
-        (Some(TurnOutcome::Failed(Failure { class: FailureClass::TransportClosed(_), .. }) | TurnOutcome::Unknown), _) => {
-            Delivery::Unknown
-        }
-        (Some(TurnOutcome::Failed(_)), _) => Delivery::NotAdmitted,
-    }
-}
-
-/// A change as the journal keeps it: it names an item and does not repeat its text, which its row has.
-fn journalled(change: &Change) -> String {
-    let Change::ItemRecorded { session, turn, item, completed } = change else { return json(change) };
-    let body = ItemBody::Other { kind: kind(&item.body).to_owned(), text: String::new() };
-    let item = Item { id: item.id.clone(), body };
-    json(&Change::ItemRecorded { session: *session, turn: *turn, item, completed: *completed })
-}
-
-/// The word for an item's kind in its column.
-fn kind(body: &ItemBody) -> &'static str {
-    match body {
-        ItemBody::UserMessage { .. } => "user_message",
-        ItemBody::AgentMessage { .. } => "agent_message",
-        ItemBody::Reasoning { .. } => "reasoning",
-        ItemBody::Command { .. } => "command",
-        ItemBody::FileChange { .. } => "file_change",
-        ItemBody::Tool { .. } => "tool",
-        ItemBody::WebSearch { .. } => "web_search",
-        ItemBody::Plan { .. } => "plan",
-        ItemBody::Compaction => "compaction",
-        ItemBody::Notice { .. } => "notice",
-        ItemBody::Error { .. } => "error",
-        ItemBody::Other { .. } => "other",
-    }
-}
-
-/// Bytes of one item that can be searched for.
-const SEARCHABLE: usize = 64 * 1024;
-
-/// What a person may search an item by.
-fn words(body: &ItemBody) -> String {
-    let mut words = match body {
-        ItemBody::UserMessage { text, .. }
-        | ItemBody::AgentMessage { text, .. }
-        | ItemBody::Plan { text }
-        | ItemBody::Notice { text }
-        | ItemBody::Other { text, .. } => text.clone(),
-        ItemBody::Reasoning { summary, .. } => summary.clone(),
-        ItemBody::Command { command, .. } => command.clone(),
-        ItemBody::FileChange { changes, .. } => changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join("\n"),
-        ItemBody::Tool { server, name, .. } => format!("{server} {name}"),
-        ItemBody::WebSearch { query } => query.clone(),
-        ItemBody::Compaction => String::new(),
-        ItemBody::Error { failure } => failure.message.clone(),
-    };
-    let mut end = words.len().min(SEARCHABLE);
-    while !words.is_char_boundary(end) {
-        end -= 1;
-    }
-    words.truncate(end);
-    words
-}
-
-/// JSON of a model value, which has no map with keys that JSON cannot have.
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| {
-        tracing::error!(%error, "a model value has no JSON form");
-        "null".to_owned()
-    })
 }

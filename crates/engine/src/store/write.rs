@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use turnkeep_model::{
     SessionId,
-    port::{ItemBody, ItemStatus, TurnOutcome},
-    state::{Delivery, QueuedMessage},
+    port::{ItemBody, ItemStatus},
+    state::QueuedMessage,
 };
 
 use super::{
     StoreError,
     open::suspect_mark,
     rows::{Batch, Ended, Row},
+    words::{delivery_word, outcome_word},
 };
 
 /// Changes that the journal keeps.
@@ -32,6 +33,8 @@ pub struct Writer {
     durable: bool,
     since_trim: u64,
     keep: u64,
+    #[cfg(test)]
+    hurried: bool,
 }
 
 /// What came of a commit.
@@ -52,7 +55,15 @@ pub struct Placed {
 impl Writer {
     pub(super) fn new(path: &Path, connection: Connection) -> Self {
         // The first commit trims what a long run before may have left.
-        Self { path: path.to_path_buf(), connection, durable: true, since_trim: TRIM_EVERY, keep: JOURNAL_KEEP }
+        Self {
+            path: path.to_path_buf(),
+            connection,
+            durable: true,
+            since_trim: TRIM_EVERY,
+            keep: JOURNAL_KEEP,
+            #[cfg(test)]
+            hurried: false,
+        }
     }
 
     /// Where the database lies.
@@ -86,6 +97,10 @@ impl Writer {
             self.connection.pragma_update(None, "synchronous", if batch.durable { "FULL" } else { "NORMAL" })?;
             self.durable = batch.durable;
         }
+        #[cfg(test)]
+        if self.hurried {
+            self.connection.pragma_update(None, "synchronous", "OFF")?;
+        }
         let trims = self.since_trim >= TRIM_EVERY;
         let transaction = self.connection.transaction()?;
         let mut committed = Committed::default();
@@ -105,11 +120,19 @@ impl Writer {
         self.since_trim = if trims { 0 } else { self.since_trim + batch.journal.len() as u64 };
         if trims {
             // Not worth failing for: the next trim tries again.
-            if let Err(error) = self.connection.execute_batch(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})")) {
+            if let Err(error) = self.give_back() {
                 tracing::warn!(%error, "free pages of the database could not be given back");
             }
         }
         Ok(committed)
+    }
+
+    /// Cuts some free pages off the file; each step of the statement is one page.
+    fn give_back(&self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({VACUUM_PAGES})"))?;
+        let mut steps = statement.query([])?;
+        while steps.next()?.is_some() {}
+        Ok(())
     }
 
     /// Leaves a file without a write-ahead log behind. Not needed for correctness.
@@ -124,6 +147,12 @@ impl Writer {
     #[cfg(test)]
     pub(super) fn keep(&mut self, changes: u64) {
         self.keep = changes;
+    }
+
+    /// Never waits for the disk, for tests that commit thousands of times.
+    #[cfg(test)]
+    pub(super) fn hurry(&mut self) {
+        self.hurried = true;
     }
 
     /// The connection, for tests that look at it or make it fail.
@@ -148,27 +177,6 @@ fn trim(transaction: &Transaction<'_>, keep: u64, oldest: i64) -> rusqlite::Resu
 /// SQLite's integers are signed; our counters never come near the difference.
 pub(super) fn number(id: u64) -> i64 {
     i64::try_from(id).unwrap_or(i64::MAX)
-}
-
-/// The word of a delivery in its column.
-pub(super) fn delivery_word(delivery: Delivery) -> &'static str {
-    match delivery {
-        Delivery::Queued => "queued",
-        Delivery::Sending => "sending",
-        Delivery::Admitted => "admitted",
-        Delivery::NotAdmitted => "not_admitted",
-        Delivery::Unknown => "unknown",
-    }
-}
-
-fn outcome_word(outcome: &TurnOutcome) -> &'static str {
-    match outcome {
-        TurnOutcome::Completed => "completed",
-        TurnOutcome::Interrupted => "interrupted",
-        TurnOutcome::Failed(_) => "failed",
-        TurnOutcome::Lost => "lost",
-        TurnOutcome::Unknown => "unknown",
-    }
 }
 
 fn run(transaction: &Transaction<'_>, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<()> {

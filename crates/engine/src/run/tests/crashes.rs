@@ -39,9 +39,9 @@ fn started(record: &Record) -> Vec<String> {
     let effects = record.effects.lock().unwrap();
     effects
         .iter()
-        .filter_map(|effect| match effect {
-            Effect::Command { command: AgentCommand::StartTurn { message, .. }, .. } => Some(message.0.clone()),
-            _ => None,
+        .filter_map(|effect| {
+            let Effect::Command { command: AgentCommand::StartTurn { message, .. }, .. } = effect else { return None };
+            Some(message.0.clone())
         })
         .collect()
 }
@@ -61,15 +61,12 @@ async fn a_crash_anywhere_loses_nothing_and_does_nothing_twice() {
         let ended = tokio::time::timeout(SOON, handle.exited()).await.unwrap();
         let seq = handle.snapshot().state.seq;
         engine.join();
-        let crashed = match ended {
-            Ended::Crashed(point) => {
-                places.insert(point);
-                true
-            }
-            other => {
-                assert_eq!(other, Ended::Quit);
-                false
-            }
+        let crashed = if let Ended::Crashed(point) = ended {
+            places.insert(point);
+            true
+        } else {
+            assert_eq!(ended, Ended::Quit);
+            false
         };
         // What was shown was written, and the file is whole.
         let other = rusqlite::Connection::open(&path).unwrap();

@@ -124,18 +124,41 @@ fn a_full_disk_writes_nothing_of_the_batch_and_trying_again_works() {
 }
 
 #[test]
-fn a_file_size_limit_of_the_system_is_an_error_and_not_the_end() {
-    // SQLite reports it as an I/O failure: the file is doubted, and the next start looks.
+fn a_file_that_cannot_be_written_is_doubted_at_the_next_start() {
     let mut bench = Bench::new();
     bench.commit(&[created()]);
-    bench.writer.connection().execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     let before = bench.reloaded();
-    let refused = bench.writer.connection().execute_batch("PRAGMA query_only = 1");
-    refused.unwrap();
+    bench.writer.connection().execute_batch("PRAGMA query_only = 1").unwrap();
     let error = bench.try_commit(&[said("i", "x", true)]).unwrap_err();
-    assert!(!matches!(error, StoreError::Full { .. }), "only a full disk may be tried again: {error}");
+    assert!(matches!(error, StoreError::Io { .. }), "only a full disk may be tried again: {error}");
+    assert!(suspect_mark(&bench.path()).exists());
     bench.writer.connection().execute_batch("PRAGMA query_only = 0").unwrap();
     assert_eq!(bench.reloaded(), before);
+    assert!(!suspect_mark(&bench.path()).exists(), "it was looked at, and is sound");
+}
+
+#[test]
+fn space_that_the_journal_leaves_goes_back_to_the_system() {
+    let mut bench = Bench::new();
+    let read = |bench: &mut Bench, what: &str| -> u32 {
+        bench.writer.connection().pragma_query_value(None, what, |row| row.get(0)).unwrap()
+    };
+    assert_eq!(read(&mut bench, "auto_vacuum"), 2, "incremental");
+    assert_eq!(read(&mut bench, "foreign_keys"), 1);
+    bench.writer.keep(10);
+    bench.writer.hurry();
+    bench.commit(&[created()]);
+    let long = "x".repeat(2_000);
+    let rename = |number: u32| Change::SessionRenamed { session: SESSION, title: format!("{long}{number}") };
+    for number in 0..999 {
+        bench.commit(&[rename(number)]);
+    }
+    let before = read(&mut bench, "page_count");
+    for number in 0..3 {
+        bench.commit(&[rename(number)]);
+    }
+    let after = read(&mut bench, "page_count");
+    assert!(after + 200 < before, "{before} pages, then {after}");
 }
 
 #[test]
@@ -166,6 +189,7 @@ fn what_must_survive_a_power_loss_is_committed_in_full() {
 fn the_journal_is_trimmed_by_count_and_by_age_and_never_needed() {
     let mut bench = Bench::new();
     bench.writer.keep(100);
+    bench.writer.hurry();
     bench.commit(&[created()]);
     let rename = |title: &str| Change::SessionRenamed { session: SESSION, title: title.into() };
     for number in 0..2_500 {

@@ -25,6 +25,7 @@ impl Story {
             unsaid: Vec::new(),
             pending: Vec::new(),
         };
+        story.bench.writer.hurry();
         let step = story.supervisor.recover(story.now);
         story.took(step);
         for input in
@@ -81,7 +82,10 @@ impl Story {
             }
             11 if how < 20 => self.take(Input::Quit { deadline_ms: Some(50) }),
             12 | 13 => self.commit(),
-            _ => self.take(play::anything(what, which, how)),
+            _ => {
+                let input = play::anything(self.supervisor.state(), what, which, how);
+                self.take(input);
+            }
         }
     }
 

@@ -48,6 +48,10 @@ fn started(record: &Record) -> Vec<String> {
 
 #[tokio::test]
 async fn a_crash_anywhere_loses_nothing_and_does_nothing_twice() {
+    // A database with its tables, so that they are not made anew each time.
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.db");
+    store::open(&empty).unwrap().0.close();
     let mut places = BTreeSet::new();
     let mut at = 0;
     loop {
@@ -55,6 +59,7 @@ async fn a_crash_anywhere_loses_nothing_and_does_nothing_twice() {
         assert!(at < 500, "the story never ends");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("turnkeep.db");
+        std::fs::copy(&empty, &path).unwrap();
         let (engine, handle, first) = launch(&path, Crash::at(at), true);
         let mut acknowledged = tokio::time::timeout(SOON, story(&handle)).await.unwrap().is_ok();
         handle.quit(None);

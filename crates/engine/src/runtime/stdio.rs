@@ -93,7 +93,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let mut line = self.buffer.split_to(self.looked_at + end + 1);
             self.looked_at = 0;
             line.truncate(line.len().saturating_sub(1));
-            if self.dropped > 0 {
+            if self.dropped > 0 || line.len() > self.longest {
                 let bytes = std::mem::take(&mut self.dropped) + line.len() as u64;
                 self.to.send(Line::Oversized { bytes }).await.ok()?;
                 continue;

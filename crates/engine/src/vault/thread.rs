@@ -121,7 +121,7 @@ mod tests {
         let thread = KeychainThread::default();
         let (release, hold) = mpsc::channel::<()>();
         let short = Duration::from_millis(30);
-        assert_eq!(thread.run(move || drop(hold.recv()), short).await, None);
+        assert_eq!(thread.run(move || hold.recv().unwrap_or(()), short).await, None);
         assert_eq!(thread.run(|| 7, Duration::from_secs(5)).await, Some(7));
         assert_eq!(thread.stuck.load(Ordering::Relaxed), 1);
         drop(release);
@@ -141,7 +141,7 @@ mod tests {
         for _ in 0..STUCK_AT_MOST {
             let (release, hold) = mpsc::channel::<()>();
             holds.push(release);
-            assert_eq!(thread.run(move || drop(hold.recv()), Duration::from_millis(20)).await, None);
+            assert_eq!(thread.run(move || hold.recv().unwrap_or(()), Duration::from_millis(20)).await, None);
         }
         assert_eq!(thread.run(|| 7, Duration::from_secs(60)).await, None);
     }

@@ -3,6 +3,11 @@
 //! News only wakes; what is told is what a look finds then, so that late, lost and doubled news do no harm. While nothing
 //! happens, nothing runs. What a file means is for the agent's folder to say.
 
+#[cfg(target_os = "linux")]
+#[path = "files_linux.rs"]
+mod files;
+#[cfg(not(target_os = "linux"))]
+#[path = "files_other.rs"]
 mod files;
 mod keychain;
 mod look;

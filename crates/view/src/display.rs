@@ -3,8 +3,8 @@
 //! The mapping loses nothing: [`exact`] gives back the very text that [`visible`] was given. It never shortens.
 
 /// Opens and closes the name of a character that is written out.
-const OPEN: char = '⟦';
-const CLOSE: char = '⟧';
+const OPEN: char = '⟨';
+const CLOSE: char = '⟩';
 /// Stands before a line break, so that a break is told from a line that is too long for its place.
 const LINE_END: char = '↵';
 /// Stands for a tab.

@@ -13,7 +13,7 @@ mod parts;
 mod session;
 
 pub(crate) use parts::file_change;
-pub use parts::{failure, session_settings_from, settings, settings_from};
+pub use parts::{failure, goal_from, session_settings_from, settings, settings_from};
 pub use session::group;
 
 /// What a snapshot is made from.

@@ -19,27 +19,27 @@ fn an_ordinary_command_is_shown_as_it_is() {
 
 #[test]
 fn what_hides_is_written_out() {
-    check("ls \u{202e}txt.sh", expect!["ls ⟦U+202E⟧txt.sh"]);
-    check("cat a\u{200b}b", expect!["cat a⟦U+200B⟧b"]);
+    check("ls \u{202e}txt.sh", expect!["ls ⟨U+202E⟩txt.sh"]);
+    check("cat a\u{200b}b", expect!["cat a⟨U+200B⟩b"]);
     check(
         "printf '\u{1b}[2K\u{1b}]8;;https://example.test\u{7}'",
-        expect!["printf '⟦U+001B⟧[2K⟦U+001B⟧]8;;https://example.test⟦U+0007⟧'"],
+        expect!["printf '⟨U+001B⟩[2K⟨U+001B⟩]8;;https://example.test⟨U+0007⟩'"],
     );
-    check("rm\u{a0}-rf x", expect!["rm⟦U+00A0⟧-rf x"]);
-    check("echo \u{e0041}\u{e007f}", expect!["echo ⟦U+E0041⟧⟦U+E007F⟧"]);
-    check("true \r\nfalse", expect!["true ⟦U+000D⟧↵\nfalse"]);
+    check("rm\u{a0}-rf x", expect!["rm⟨U+00A0⟩-rf x"]);
+    check("echo \u{e0041}\u{e007f}", expect!["echo ⟨U+E0041⟩⟨U+E007F⟩"]);
+    check("true \r\nfalse", expect!["true ⟨U+000D⟩↵\nfalse"]);
     check("a\tb", expect!["a⇥b"]);
-    check("echo hi ", expect!["echo hi⟦U+0020⟧"]);
+    check("echo hi ", expect!["echo hi⟨U+0020⟩"]);
 }
 
 #[test]
 fn the_marks_themselves_cannot_be_forged() {
-    check("echo ⟦U+0041⟧ ↵ ⇥", expect!["echo ⟦U+27E6⟧U+0041⟦U+27E7⟧ ⟦U+21B5⟧ ⟦U+21E5⟧"]);
+    check("echo ⟨U+0041⟩ ↵ ⇥", expect!["echo ⟨U+27E8⟩U+0041⟨U+27E9⟩ ⟨U+21B5⟩ ⟨U+21E5⟩"]);
 }
 
 #[test]
 fn a_text_that_was_never_made_here_has_no_exact_form() {
-    for forged in ["⟦U+110000⟧", "⟦U+41", "U+41⟧", "⟦41⟧", "a↵b", "a\u{202e}b", "⟦⟧", "↵"] {
+    for forged in ["⟨U+110000⟩", "⟨U+41", "U+41⟩", "⟨41⟩", "a↵b", "a\u{202e}b", "⟨⟩", "↵"] {
         assert_eq!(exact(forged), None, "{forged:?}");
     }
 }
@@ -49,7 +49,7 @@ fn command() -> impl Strategy<Value = String> {
     let character = prop_oneof![
         3 => any::<char>(),
         3 => proptest::char::range(' ', '~'),
-        2 => proptest::sample::select(vec!['\n', '\t', '\r', '\u{1b}', '\u{202e}', '\u{2066}', '\u{200d}', '⟦', '⟧', '↵', '⇥', ' ', 'U', '+', '0']),
+        2 => proptest::sample::select(vec!['\n', '\t', '\r', '\u{1b}', '\u{202e}', '\u{2066}', '\u{200d}', '⟨', '⟩', '↵', '⇥', ' ', 'U', '+', '0']),
         1 => (0_u32..HIDDEN.len() as u32, any::<u32>()).prop_filter_map("a surrogate", |(range, at)| {
             let (first, last) = HIDDEN[range as usize];
             char::from_u32(first + at % (last - first + 1))
@@ -80,7 +80,7 @@ fn the_exact_bytes_are_recoverable_from_what_is_shown() {
 fn a_mapping_that_hides_something_is_found_out() {
     shows_exactly(|command| visible(&command.replace('\u{202e}', ""))).unwrap_err();
     shows_exactly(|command| command.to_owned()).unwrap_err();
-    shows_exactly(|command| visible(command).replace("⟦U+27E6⟧", "⟦")).unwrap_err();
+    shows_exactly(|command| visible(command).replace("⟨U+27E8⟩", "⟨")).unwrap_err();
 }
 
 #[test]

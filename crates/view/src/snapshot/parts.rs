@@ -343,3 +343,19 @@ pub fn settings_from(settings: dto::Settings) -> state::AppSettings {
         onboarded: settings.onboarded,
     }
 }
+
+/// A goal that was set on a screen.
+#[must_use]
+pub fn goal_from(goal: dto::Goal) -> port::GoalSpec {
+    port::GoalSpec {
+        objective: goal.objective,
+        status: match goal.status {
+            dto::GoalStatus::Active => port::GoalStatus::Active,
+            dto::GoalStatus::Paused => port::GoalStatus::Paused,
+            dto::GoalStatus::Blocked => port::GoalStatus::Blocked,
+            dto::GoalStatus::Limited => port::GoalStatus::Limited,
+            dto::GoalStatus::Done => port::GoalStatus::Done,
+        },
+        token_budget: goal.token_budget,
+    }
+}

@@ -118,6 +118,20 @@ describe("an approval", () => {
     expect(s.get("approval").textContent).toContain("Hidden characters");
   });
 
+  it("that was answered elsewhere goes, and says where for a moment", async () => {
+    const base = snapshot();
+    const s = await stage("main", "2");
+    const at = Date.now();
+    s.shell.snapshot = { ...base, approvals: base.approvals.map((a) => (a.id === "a2" ? { ...a, state: { type: "answered", choice: "allow", by: "cli", at } } : a)) };
+    s.shell.change("2", { group: "running", status: { type: "running" } });
+    await settle();
+    expect(s.find("approval")).toBeNull();
+    expect(s.get("answered-elsewhere").textContent).toContain("Allowed in the CLI");
+    press("a", { altKey: true });
+    await settle();
+    expect(s.calls("answer")).toEqual([]);
+  });
+
   it("with one question is answered by its options", async () => {
     const s = await stage("main", "1");
     await arm();

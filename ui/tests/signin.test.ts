@@ -110,6 +110,7 @@ describe("signing in elsewhere", () => {
     expect(s.get("sign-in-failure").textContent).toContain("The page was closed.");
     s.get("sign-in-start").click();
     await settle();
+    expect(s.calls("cancel_sign_in")).toHaveLength(1); // the failed attempt is put away first
     expect(s.calls("sign_in")).toHaveLength(2);
   });
 });

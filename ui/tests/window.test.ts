@@ -1,7 +1,7 @@
 import axe from "axe-core";
 import { describe, expect, it, vi } from "vitest";
 import { app } from "../src/lib/app.svelte";
-import { SCENE_NAMES } from "../src/lib/demo/scenes";
+import { snapshot } from "../src/lib/demo/data";
 import { settle, stage } from "./stage";
 
 /** Contrast and layout need a real browser; the tokens' contrast has its own check. */
@@ -9,8 +9,8 @@ const check = async (root: Element) => (await axe.run(root, { rules: { "color-co
   .violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
 
 const PLACES: [string, (() => void) | null][] = [
-  ...SCENE_NAMES.map((name): [string, null] => [name, null]),
-  ["main", () => app.open("2")], ["main", () => app.open("4")], ["states", () => app.open("s6")], ["states", () => app.open("s9")], ["states", () => app.open("s8")],
+  ["calm", null], ["firstrun", null], ["quitting", null], ["recovery", null],
+  ["main", () => app.open("2")], ["main", () => app.open("4")], ["states", () => app.open("s6")], ["states", () => app.open("s9")],
   ...(["accounts", "notifications", "quitting", "appearance", "diagnostics"] as const).map((page): [string, () => void] => ["main", () => app.go({ type: "settings", page })]),
   ["main", () => { app.dialog = { kind: "newSession" }; }], ["main", () => { app.dialog = { kind: "signIn", provider: "codex", account: null }; }],
   ["main", () => { app.dialog = { kind: "signOut", account: "1" }; }], ["main", () => { app.dialog = { kind: "goal", session: "4" }; }],
@@ -136,6 +136,12 @@ describe("the window", () => {
     s.get("quit-force").click();
     await settle();
     expect(s.calls("quit")).toEqual([{ force: true }]);
+  });
+
+  it("says what else it waits for while quitting, also twice the same", async () => {
+    const line = "Agent: its process is being stopped";
+    const s = await stage({ ...snapshot(), sessions: [], approvals: [], quit: { since: 0, forced: false, waitingFor: [line, line], deadline: null } });
+    expect(s.get("quitting").textContent).toContain(line);
   });
 
   it("follows the colour and text size settings", async () => {

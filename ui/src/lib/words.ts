@@ -268,9 +268,8 @@ export const words = {
       };
       return `${did} ${where[by]} at ${at}`;
     },
-    moot: "No longer needed",
     appeared: (what: string, detail: string) => `${what}: ${detail}`,
-    hidden: "Hidden characters are shown as ⟨U+…⟩.",
+    hidden: "Hidden characters are shown as ⟨U+…⟩, line ends as ↵, tabs as ⇥.",
   },
 
   transcript: {
@@ -450,7 +449,9 @@ export const words = {
     textSize: "Text size",
     textSizes: (percent: number) => `${percent}%`,
     diagnosticsWhat: "Where Turnkeep keeps its things. Nothing here is sent anywhere.",
-    diagnosticNames: { version: "Version", logs: "Logs", data: "Data" } as Record<string, string>,
+    diagnosticNames: {
+      version: "Version", logs: "Logs", data: "Data", system: "System", desktop: "Desktop", display: "Display", webview: "Web view", tauri: "Tauri", errors: "Errors logged",
+    } as Record<string, string>,
   },
 
   firstRun: {
@@ -484,6 +485,8 @@ export const words = {
     now: "Quit now…",
     forced: "Stopping every agent…",
     confirmTitle: (n: number) => plural(n, { one: "Quit now and interrupt # turn?", other: "Quit now and interrupt # turns?" }),
+    confirmIdle: "Quit now?",
+    doNowIdle: "Quit now",
     stops: "stops in the middle of its turn. The files it changed stay as they are.",
     unanswered: "stops with its question unanswered.",
     noGoOn: "Nothing continues by itself at the next start.",

@@ -85,7 +85,8 @@ pub enum Purpose {
     SignOut,
 }
 
-/// Where a process is to run. Paths are absolute.
+/// Where a process is to run. Paths are absolute and canonical, links resolved (of a home that is not made yet: its
+/// parent's): providers name keychain items after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     pub credential: CredentialId,

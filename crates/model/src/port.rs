@@ -225,6 +225,7 @@ pub enum AgentEvent {
         provider_turn: ProviderTurn,
         item: Item,
     },
+    /// May come again for an entry, also after its turn has ended: the last one counts.
     ItemCompleted {
         session: SessionId,
         provider_turn: ProviderTurn,
@@ -316,7 +317,8 @@ pub enum AgentEvent {
         session: Option<SessionId>,
         text: String,
     },
-    /// A command that got no usable answer in time, or an answer that makes no sense.
+    /// A command that got no usable answer in time, or an answer that makes no sense; or, when the transport closes, the
+    /// record of a turn that was sent and never got a name.
     Fault {
         session: Option<SessionId>,
         failure: Failure,

@@ -19,8 +19,11 @@ const PAGE: u32 = 50;
 const PAGES: u32 = 40;
 /// Entries on a page of a history, and how many entries are read in all: the newest.
 const ENTRIES: usize = 200;
+const TURNS: usize = 20;
 const MOST_ENTRIES: usize = 5_000;
 const THREADS: u32 = 50;
+/// The code of a refusal because the thread is kept in an older way.
+const NOT_SUPPORTED: i64 = -32601;
 
 impl Account {
     /// Whether a thread of this model provider is reached with OpenAI's account.
@@ -81,22 +84,33 @@ impl Machine {
     // ---- history
 
     pub(super) fn ask_history(&mut self, history: History, cursor: Option<String>) {
-        let mut params = json!({"threadId": history.thread.as_str(), "limit": ENTRIES, "sortDirection": "desc"});
+        let mut params = json!({"threadId": history.thread.as_str(), "sortDirection": "desc"});
         put(&mut params, "cursor", cursor);
-        self.ask("thread/items/list", &params, patience::LIST, Asked::History(history));
+        let method = if history.by_turns {
+            put(&mut params, "limit", Some(TURNS));
+            put(&mut params, "itemsView", Some("full"));
+            "thread/turns/list"
+        } else {
+            put(&mut params, "limit", Some(ENTRIES));
+            "thread/items/list"
+        };
+        self.ask(method, &params, patience::LIST, Asked::History(history));
     }
 
     pub(super) fn history(&mut self, mut history: History, outcome: Result<&RawValue, RpcError>) {
         let page = match outcome {
-            Ok(raw) => parse::<wire::ItemPage>(raw).ok_or_else(|| misshapen("read the history")),
+            Ok(raw) => page(raw, history.by_turns).ok_or_else(|| misshapen("read the history")),
+            Err(error) if error.code == NOT_SUPPORTED && !history.by_turns => {
+                history.by_turns = true;
+                return self.ask_history(history, None);
+            }
             Err(error) => Err(words::of_refusal(&error, "read the history")),
         };
         let page = match page {
             Ok(page) => page,
             Err(failure) => return self.fault(Some(history.session), failure),
         };
-        let entries = page.data.into_iter().map(|entry| (ProviderTurn(entry.turn_id), items::item(entry.item)));
-        history.items.extend(entries);
+        history.items.extend(page.items);
         if let (cursor @ Some(_), true) = (page.next_cursor, history.items.len() < MOST_ENTRIES) {
             return self.ask_history(history, cursor);
         }
@@ -179,6 +193,26 @@ impl Machine {
             self.event(AgentEvent::RateLimits { limits, plan: read.rate_limits.plan_type.clone() });
         }
     }
+}
+
+/// Entries of a history, newest first, and where the next ones begin.
+struct Page {
+    items: Vec<(ProviderTurn, Item)>,
+    next_cursor: Option<String>,
+}
+
+fn page(raw: &RawValue, by_turns: bool) -> Option<Page> {
+    if !by_turns {
+        let page: wire::ItemPage = parse(raw)?;
+        let items = page.data.into_iter().map(|entry| (ProviderTurn(entry.turn_id), items::item(entry.item)));
+        return Some(Page { items: items.collect(), next_cursor: page.next_cursor });
+    }
+    let page: wire::TurnPage = parse(raw)?;
+    let items = page.data.into_iter().flat_map(|turn| {
+        let name = ProviderTurn(turn.id);
+        turn.items.into_iter().rev().map(move |item| (name.clone(), items::item(item)))
+    });
+    Some(Page { items: items.collect(), next_cursor: page.next_cursor })
 }
 
 /// A message that ends its turn is the turn's answer, where the history does not say which one is.

@@ -115,6 +115,8 @@ struct Probe {
 struct History {
     session: SessionId,
     thread: ThreadRef,
+    /// Threads of older versions can only be read turn by turn.
+    by_turns: bool,
     /// Newest first.
     items: Vec<(ProviderTurn, Item)>,
 }
@@ -297,7 +299,7 @@ impl Machine {
             Asked::Account(why) => self.account_read(why, late, outcome),
             Asked::SignIn(method) => self.sign_in_started(method, late, outcome),
             Asked::SignOut => self.signed_out(late, outcome),
-            Asked::Open { session, attempt } => self.opened(now, session, attempt, late, outcome),
+            Asked::Open { session, attempt } => self.opened(now, session, attempt, outcome),
             Asked::Unsubscribe { session, attempt } => self.unsubscribed(now, session, attempt, outcome),
             Asked::Clean { session, attempt } if !late => self.cleaned(session, attempt),
             Asked::TurnStart { session, attempt, turn } => self.turn_answered(now, session, attempt, turn, outcome),
@@ -344,7 +346,7 @@ impl Machine {
             AgentCommand::ReadRateLimits => self.ask_rate_limits(),
             AgentCommand::ListThreads { cursor } => self.ask_threads(cursor),
             AgentCommand::ReadHistory { session, thread } => {
-                self.ask_history(History { session, thread, items: Vec::new() }, None);
+                self.ask_history(History { session, thread, by_turns: false, items: Vec::new() }, None);
             }
             AgentCommand::SignIn { method } => self.sign_in(method),
             AgentCommand::CancelSignIn => self.cancel_sign_in(),

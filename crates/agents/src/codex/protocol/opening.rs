@@ -83,14 +83,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn opened(
-        &mut self,
-        now: Clock,
-        session: SessionId,
-        attempt: u64,
-        late: bool,
-        outcome: Result<&RawValue, RpcError>,
-    ) {
+    pub(super) fn opened(&mut self, now: Clock, session: SessionId, attempt: u64, outcome: Result<&RawValue, RpcError>) {
         let opened = match outcome {
             Ok(raw) => parse::<wire::ThreadOpened>(raw).filter(|opened| !opened.thread.id.is_empty()).ok_or_else(|| {
                 words::plain(
@@ -107,8 +100,7 @@ impl Machine {
             return;
         };
         let opened = match opened {
-            Ok(opened) if !late => opened,
-            Ok(opened) => return self.forget(&opened.thread.id),
+            Ok(opened) => opened,
             Err(failure) => {
                 if let (FailureClass::ThreadBusy, Stage::Opening { tries }) = (&failure.class, entry.stage)
                     && tries < TRIES
@@ -170,8 +162,11 @@ impl Machine {
         });
     }
 
-    /// Nobody wants this thread any more.
+    /// Nobody wants this thread any more, unless it is being opened anew.
     fn forget(&mut self, thread: &str) {
+        if self.session_of(thread).is_some() {
+            return;
+        }
         self.ask("thread/unsubscribe", &json!({"threadId": thread}), patience::QUICK, Asked::Forget);
     }
 

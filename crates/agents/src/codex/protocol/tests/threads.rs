@@ -34,6 +34,19 @@ fn an_opening_that_comes_too_late_is_let_go_of() {
 }
 
 #[test]
+fn a_late_opening_does_not_close_the_next_one() {
+    let mut play = Play::ready();
+    play.command(&open_session(Some("thread-1")));
+    play.pass(61_000);
+    play.command(&open_session(Some("thread-1")));
+    play.take();
+    play.answer("thread/resume", OPENED);
+    play.answer("thread/resume", OPENED);
+    assert_eq!(asked(&play, "thread/unsubscribe"), 0);
+    assert_eq!(names(&mut play), ["SessionOpened"]);
+}
+
+#[test]
 fn a_thread_that_another_process_holds_is_tried_again_for_a_while() {
     let mut play = Play::ready();
     play.command(&open_session(Some("thread-1")));
@@ -183,6 +196,31 @@ fn a_history_is_told_whole_and_in_order() {
         .collect();
     let turn = ProviderTurn::new;
     assert_eq!(told, [(turn("t1"), "a", false), (turn("t1"), "b", true), (turn("t2"), "c", true)]);
+}
+
+#[test]
+fn a_thread_of_an_older_codex_is_read_turn_by_turn() {
+    let mut play = Play::ready();
+    play.command(&AgentCommand::ReadHistory { session: SESSION, thread: ThreadRef::new("thread-1") });
+    play.take();
+    play.answer("thread/items/list", r#"{"error":{"code":-32601,"message":"thread/items/list is not supported yet"}}"#);
+    let turn = |id: &str| {
+        format!(
+            r#"{{"result":{{"nextCursor":"{id}","data":[{{"id":"{id}","status":"completed","items":[
+                {{"type":"userMessage","id":"item-1","content":[{{"type":"text","text":"{id}"}}]}},
+                {{"type":"agentMessage","id":"item-2","text":"{id}"}}]}}]}}}}"#
+        )
+    };
+    play.answer("thread/turns/list", &turn("t2"));
+    play.answer("thread/turns/list", &turn("t1").replace("\"t1\",\"data\"", "null,\"data\""));
+    let [AgentEvent::History { items, .. }] = &play.take()[..] else { panic!("a history") };
+    let told: Vec<_> = items.iter().map(|(turn, item)| (turn.as_str(), item.id.as_str())).collect();
+    assert_eq!(told, [("t1", "item-1"), ("t1", "item-2"), ("t2", "item-1"), ("t2", "item-2")]);
+
+    play.command(&AgentCommand::ReadHistory { session: SESSION, thread: ThreadRef::new("thread-1") });
+    play.answer("thread/items/list", r#"{"error":{"code":-32600,"message":"thread not loaded: x"}}"#);
+    let [AgentEvent::Fault { failure, .. }] = &play.take()[..] else { panic!("a fault") };
+    assert_eq!(failure.class, FailureClass::ThreadNotFound);
 }
 
 #[test]

@@ -53,9 +53,11 @@ impl Search {
 /// Search for the agent's program, and ask it for its version.
 pub(crate) async fn search(agent: &dyn Agent, environment: &Environment, spawner: &Spawner, marker: &str) -> Search {
     let folders = environment.search_path();
-    let found = agent.card().programs.iter().find_map(|name| {
-        folders.iter().find_map(|folder| in_folder(folder, name).map(|path| (folder.clone(), path)))
-    });
+    let found = agent
+        .card()
+        .programs
+        .iter()
+        .find_map(|name| folders.iter().find_map(|folder| in_folder(folder, name).map(|path| (folder.clone(), path))));
     let Some((folder, path)) = found else {
         return Search::Missing { searched: folders.into_iter().filter(|folder| folder.is_dir()).collect() };
     };

@@ -29,23 +29,101 @@ pub(crate) struct Environment {
 
 /// What is handed on to every child, where the person has it. A name that ends in `*` stands for all that begin so.
 const HANDED_ON: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "TMPDIR", "TEMP", "TMP",
-    "EDITOR", "VISUAL", "PAGER",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
     // The way to the session: keychain, display for a browser, agents for keys.
-    "DBUS_SESSION_BUS_ADDRESS", "XDG_*", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
-    "GPG_TTY", "GNUPGHOME", "DESKTOP_SESSION", "BROWSER",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_*",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_TTY",
+    "GNUPGHOME",
+    "DESKTOP_SESSION",
+    "BROWSER",
     // The way to the network.
-    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
     // Where the tools of a language lie.
-    "NVM_DIR", "NVM_BIN", "FNM_*", "ASDF_*", "MISE_*", "VOLTA_HOME", "PNPM_HOME", "BUN_INSTALL", "CARGO_HOME", "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN", "GOPATH", "GOROOT", "GOBIN", "JAVA_HOME", "ANDROID_HOME", "PYENV_ROOT", "RBENV_ROOT", "NODE_PATH",
-    "NPM_CONFIG_PREFIX", "VIRTUAL_ENV", "CONDA_PREFIX", "HOMEBREW_*", "NIX_*", "DENO_INSTALL", "DOTNET_ROOT",
-    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "MANPATH", "INFOPATH",
-    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_CONFIG_GLOBAL",
+    "NVM_DIR",
+    "NVM_BIN",
+    "FNM_*",
+    "ASDF_*",
+    "MISE_*",
+    "VOLTA_HOME",
+    "PNPM_HOME",
+    "BUN_INSTALL",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOROOT",
+    "GOBIN",
+    "JAVA_HOME",
+    "ANDROID_HOME",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "NODE_PATH",
+    "NPM_CONFIG_PREFIX",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "HOMEBREW_*",
+    "NIX_*",
+    "DENO_INSTALL",
+    "DOTNET_ROOT",
+    "LD_LIBRARY_PATH",
+    "PKG_CONFIG_PATH",
+    "MANPATH",
+    "INFOPATH",
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
     // Windows.
-    "SystemRoot", "SystemDrive", "ComSpec", "PATHEXT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "ProgramFiles",
-    "ProgramData", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE", "HOMEDRIVE", "HOMEPATH", "windir",
+    "SystemRoot",
+    "SystemDrive",
+    "ComSpec",
+    "PATHEXT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "USERPROFILE",
+    "ProgramFiles",
+    "ProgramData",
+    "NUMBER_OF_PROCESSORS",
+    "PROCESSOR_ARCHITECTURE",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "windir",
 ];
 
 /// Names that look like a secret are never handed on, whatever list they are in.
@@ -54,9 +132,8 @@ const NEVER: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "AP
 impl Environment {
     /// This application's own.
     pub(crate) fn own(fallback: Option<String>) -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
         Self { variables, fallback }
     }
 
@@ -109,21 +186,41 @@ impl Environment {
         variable("HOMEBREW_PREFIX", "bin");
         if let Some(home) = self.home() {
             for below in [
-                ".local/bin", ".npm-global/bin", ".npm/bin", "bin", ".volta/bin", ".local/share/pnpm", "Library/pnpm",
-                ".bun/bin", ".cargo/bin", ".asdf/shims", ".local/share/mise/shims", ".local/share/fnm/aliases/default/bin",
-                ".deno/bin", ".nix-profile/bin", ".yarn/bin",
+                ".local/bin",
+                ".npm-global/bin",
+                ".npm/bin",
+                "bin",
+                ".volta/bin",
+                ".local/share/pnpm",
+                "Library/pnpm",
+                ".bun/bin",
+                ".cargo/bin",
+                ".asdf/shims",
+                ".local/share/mise/shims",
+                ".local/share/fnm/aliases/default/bin",
+                ".deno/bin",
+                ".nix-profile/bin",
+                ".yarn/bin",
             ] {
                 places.push(home.join(below));
             }
             let nvm = self.variables.get("NVM_DIR").map_or_else(|| home.join(".nvm"), PathBuf::from);
             places.extend(versions(&nvm.join("versions/node")));
-            places.extend(versions(&home.join(".local/share/fnm/node-versions")).into_iter().map(|bin| {
-                bin.parent().map_or(bin.clone(), |version| version.join("installation/bin"))
-            }));
+            places.extend(
+                versions(&home.join(".local/share/fnm/node-versions"))
+                    .into_iter()
+                    .map(|bin| bin.parent().map_or(bin.clone(), |version| version.join("installation/bin"))),
+            );
         }
         for place in [
-            "/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin", "/opt/local/bin", "/usr/bin", "/bin",
-            "/snap/bin", "/var/lib/flatpak/exports/bin",
+            "/opt/homebrew/bin",
+            "/usr/local/bin",
+            "/home/linuxbrew/.linuxbrew/bin",
+            "/opt/local/bin",
+            "/usr/bin",
+            "/bin",
+            "/snap/bin",
+            "/var/lib/flatpak/exports/bin",
         ] {
             places.push(PathBuf::from(place));
         }
@@ -175,7 +272,8 @@ fn merged(own: BTreeMap<String, String>, mut shell: BTreeMap<String, String>) ->
         shell.remove(name);
     }
     for (name, value) in own {
-        let of_session = name.starts_with("XDG_") || matches!(name.as_str(), "DBUS_SESSION_BUS_ADDRESS" | "DISPLAY" | "WAYLAND_DISPLAY" | "XAUTHORITY");
+        let of_session = name.starts_with("XDG_")
+            || matches!(name.as_str(), "DBUS_SESSION_BUS_ADDRESS" | "DISPLAY" | "WAYLAND_DISPLAY" | "XAUTHORITY");
         if of_session || !shell.contains_key(&name) {
             shell.insert(name, value);
         }

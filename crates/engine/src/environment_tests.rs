@@ -78,11 +78,9 @@ mod with_a_shell {
 
     #[tokio::test]
     async fn what_a_profile_prints_is_not_taken_for_the_environment() {
-        let found = ask_shell(
-            "echo PATH=/wrong; printf 'no line end'; export FROM_PROFILE='a\nb'; eval \"$4\"; echo AFTER=1",
-        )
-        .await
-        .expect("an environment");
+        let found = ask_shell("echo PATH=/wrong; printf 'no line end'; export FROM_PROFILE='a\nb'; eval \"$4\"; echo AFTER=1")
+            .await
+            .expect("an environment");
         assert_eq!(found.get("FROM_PROFILE").map(String::as_str), Some("a\nb"));
         assert_eq!(found.get("PATH").map(String::as_str), Some("/usr/bin:/bin"));
         assert!(!found.contains_key("AFTER"));

@@ -4,16 +4,16 @@ pub mod clock;
 pub mod crash;
 #[cfg(target_os = "linux")]
 mod descriptor;
-mod environment;
 mod discover;
+mod environment;
 pub mod feed;
 mod handle;
 pub mod lock;
 pub mod logs;
 mod perform;
+pub mod places;
 #[cfg(test)]
 mod play;
-pub mod places;
 mod run;
 mod runtime;
 mod sign_in;

@@ -172,12 +172,7 @@ pub(crate) async fn revoke(
     Ok(())
 }
 
-async fn sources(
-    shared: &Shared,
-    provider: &ProviderId,
-    credential: CredentialId,
-    kind: AccountKind,
-) -> Vec<CredentialSource> {
+async fn sources(shared: &Shared, provider: &ProviderId, credential: CredentialId, kind: AccountKind) -> Vec<CredentialSource> {
     let Some(agent) = shared.agents.get(provider) else { return Vec::new() };
     let environment = &shared.ground.get().await.environment;
     sources_of(shared, &**agent, environment, credential, kind)

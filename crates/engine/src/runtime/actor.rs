@@ -91,7 +91,9 @@ pub(super) struct Pipe {
 /// Why an actor stops serving.
 #[derive(Debug)]
 pub(super) enum Why {
-    Asked { force: bool },
+    Asked {
+        force: bool,
+    },
     Exited(std::io::Result<std::process::ExitStatus>),
     OutputClosed,
     /// It cannot be talked to.
@@ -124,8 +126,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             Err(error) => return End::NotStarted(not_started(name, &launch, &error)),
         };
         let identity = child.id().and_then(reap::identity);
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return End::NotStarted(start_failed(format!("{name} was started without its pipes."), None));
         };
         if let Some(identity) = &identity {
@@ -197,9 +198,10 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         while let Some(out) = self.protocol.poll() {
             match out {
                 Out::Send(frame) => {
-                    let full = self.frames.as_ref().is_some_and(|frames| {
-                        matches!(frames.try_send(frame), Err(mpsc::error::TrySendError::Full(_)))
-                    });
+                    let full = self
+                        .frames
+                        .as_ref()
+                        .is_some_and(|frames| matches!(frames.try_send(frame), Err(mpsc::error::TrySendError::Full(_))));
                     if full && refused.is_none() {
                         refused = Some(protocol_failure(format!("{} does not read what it is sent.", self.name)));
                     }
@@ -339,18 +341,13 @@ fn not_started(name: &str, launch: &Launch, error: &std::io::Error) -> Failure {
 
 /// What a command that is not supported comes to.
 fn refusal(command: AgentCommand, unsupported: &Unsupported) -> Option<AgentEvent> {
-    let failure =
-        Failure { class: FailureClass::Unsupported, message: format!("Not done: {unsupported}."), detail: None };
+    let failure = Failure { class: FailureClass::Unsupported, message: format!("Not done: {unsupported}."), detail: None };
     Some(match command {
         AgentCommand::OpenSession { session, .. } => AgentEvent::SessionOpenFailed { session, failure },
         AgentCommand::ReleaseSession { session } => AgentEvent::SessionReleased { session },
         AgentCommand::StartTurn { session, turn, .. } => AgentEvent::TurnRejected { session, turn, failure },
-        AgentCommand::Steer { session, turn, message, .. } => {
-            AgentEvent::SteerRefused { session, turn, message, failure }
-        }
-        AgentCommand::Probe { session, turn, .. } => {
-            AgentEvent::Probed { session, turn, found: ProbeAnswer::CannotTell }
-        }
+        AgentCommand::Steer { session, turn, message, .. } => AgentEvent::SteerRefused { session, turn, message, failure },
+        AgentCommand::Probe { session, turn, .. } => AgentEvent::Probed { session, turn, found: ProbeAnswer::CannotTell },
         AgentCommand::SignIn { .. } => AgentEvent::SignInEnded { result: Err(failure) },
         AgentCommand::SignOut => AgentEvent::SignedOut { result: Err(failure) },
         AgentCommand::Interrupt { session, .. }

@@ -93,10 +93,7 @@ struct Stat {
 
 fn all() -> BTreeMap<u32, Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| Some((pid, stat(pid)?)))
-        .collect()
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
 
 fn stat(pid: u32) -> Option<Stat> {

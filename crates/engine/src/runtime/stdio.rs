@@ -156,11 +156,7 @@ pub(crate) fn write_frames(
     (to, trouble)
 }
 
-async fn write_all(
-    mut pipe: impl AsyncWrite + Unpin,
-    fill: impl Fill,
-    mut frames: mpsc::Receiver<Frame>,
-) -> Result<(), Trouble> {
+async fn write_all(mut pipe: impl AsyncWrite + Unpin, fill: impl Fill, mut frames: mpsc::Receiver<Frame>) -> Result<(), Trouble> {
     while let Some(frame) = frames.recv().await {
         match frame {
             Frame::Text(text) => {

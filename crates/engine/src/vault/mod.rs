@@ -30,9 +30,9 @@ use turnkeep_model::{
     state::Keychain,
 };
 
-use self::thread::KeychainThread;
 #[cfg(target_os = "linux")]
 pub(crate) use self::secret_service::NAME as SERVICE_ON_BUS;
+use self::thread::KeychainThread;
 
 /// Our name in the keychain: nobody else's items have it.
 const SERVICE: &str = "dev.turnkeep.Turnkeep";
@@ -71,11 +71,7 @@ impl VaultError {
                  Keyring, KWallet or KeePassXC), then try again.",
                 Some(why.clone()),
             ),
-            Self::Missing => (
-                FailureClass::SignedOut,
-                "The sign-in is not in the keychain any more. Sign in again.",
-                None,
-            ),
+            Self::Missing => (FailureClass::SignedOut, "The sign-in is not in the keychain any more. Sign in again.", None),
             Self::Hung => (
                 FailureClass::KeychainAbsent,
                 "The keychain does not answer. Look for an open password prompt, or restart the keychain, then try again.",
@@ -224,12 +220,7 @@ impl Vault {
     ///
     /// # Errors
     /// Never prompts: a locked keychain is [`VaultError::Locked`].
-    pub(crate) async fn fill(
-        &self,
-        credential: CredentialId,
-        head: &str,
-        tail: &str,
-    ) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+    pub(crate) async fn fill(&self, credential: CredentialId, head: &str, tail: &str) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let secret = self.read(credential).await?;
         self.remember(credential, &identity_of(&secret));
         Ok(frame(head, secret.expose_secret(), tail))
@@ -250,10 +241,7 @@ impl Vault {
 
     /// Attributes by which the item of this credential is found.
     pub(crate) fn attributes(&self, credential: CredentialId) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("service".to_owned(), SERVICE.to_owned()),
-            ("username".to_owned(), self.user(credential)),
-        ])
+        BTreeMap::from([("service".to_owned(), SERVICE.to_owned()), ("username".to_owned(), self.user(credential))])
     }
 
     async fn read(&self, credential: CredentialId) -> Result<SecretString, VaultError> {

@@ -40,9 +40,9 @@ pub(super) async fn delete(attributes: &BTreeMap<String, String>) -> Result<(), 
         return Ok(());
     };
     let gone = tokio::task::spawn_blocking(move || store()?.build(&service, &user, None)?.delete_credential());
-    match gone.await.map_err(|_| VaultError::Hung)? {
-        Ok(()) | Err(keyring_core::Error::NoEntry) => Ok(()),
-        Err(error) => Err(judge(&error)),
+    match gone.await.map_err(|_| VaultError::Hung)?.map_err(|error| judge(&error)) {
+        Err(VaultError::Missing) => Ok(()),
+        done => done,
     }
 }
 
@@ -52,9 +52,11 @@ pub(super) async fn unlock() -> Result<(), VaultError> {
 }
 
 pub(super) fn judge(error: &keyring_core::Error) -> VaultError {
-    match error {
-        keyring_core::Error::NoEntry => VaultError::Missing,
-        keyring_core::Error::NoStorageAccess(_) => VaultError::Locked,
-        other => VaultError::Refused { why: other.to_string() },
+    if matches!(error, keyring_core::Error::NoEntry) {
+        VaultError::Missing
+    } else if matches!(error, keyring_core::Error::NoStorageAccess(_)) {
+        VaultError::Locked
+    } else {
+        VaultError::Refused { why: error.to_string() }
     }
 }

@@ -27,8 +27,7 @@ pub(super) fn store() -> keyring_core::Result<Arc<dyn CredentialStoreApi>> {
 pub(super) async fn is_locked() -> Result<bool, VaultError> {
     let bus = connect().await?;
     let collection = default_collection(&bus).await?;
-    let reply =
-        call(&bus, collection.as_str(), "org.freedesktop.DBus.Properties", "Get", &(COLLECTION, "Locked")).await?;
+    let reply = call(&bus, collection.as_str(), "org.freedesktop.DBus.Properties", "Get", &(COLLECTION, "Locked")).await?;
     let value: OwnedValue = body(&reply)?;
     bool::try_from(value).map_err(|error| VaultError::Refused { why: error.to_string() })
 }
@@ -80,10 +79,12 @@ pub(super) async fn unlock() -> Result<(), VaultError> {
 
 /// What an error of the store means.
 pub(super) fn judge(error: &keyring_core::Error) -> VaultError {
-    match error {
-        keyring_core::Error::NoEntry => VaultError::Missing,
-        keyring_core::Error::NoStorageAccess(_) => VaultError::Locked,
-        other => VaultError::Refused { why: other.to_string() },
+    if matches!(error, keyring_core::Error::NoEntry) {
+        VaultError::Missing
+    } else if matches!(error, keyring_core::Error::NoStorageAccess(_)) {
+        VaultError::Locked
+    } else {
+        VaultError::Refused { why: error.to_string() }
     }
 }
 
@@ -123,22 +124,18 @@ where
 }
 
 fn judge_bus(error: zbus::Error) -> VaultError {
-    match &error {
-        zbus::Error::MethodError(name, text, _) => {
-            let why = text.clone().unwrap_or_else(|| name.to_string());
-            match name.as_str() {
-                "org.freedesktop.DBus.Error.ServiceUnknown" | "org.freedesktop.DBus.Error.NameHasNoOwner" => {
-                    VaultError::Absent { why: "no keychain runs in this session".to_owned() }
-                }
-                "org.freedesktop.DBus.Error.NoReply" | "org.freedesktop.DBus.Error.TimedOut" => VaultError::Hung,
-                "org.freedesktop.Secret.Error.IsLocked" => VaultError::Locked,
-                name if name.starts_with("org.freedesktop.DBus.Error.Spawn") => {
-                    VaultError::Absent { why: format!("the keychain could not be started: {why}") }
-                }
-                _ => VaultError::Refused { why },
-            }
+    let zbus::Error::MethodError(name, text, _) = &error else { return refused(error) };
+    let why = text.clone().unwrap_or_else(|| name.to_string());
+    match name.as_str() {
+        "org.freedesktop.DBus.Error.ServiceUnknown" | "org.freedesktop.DBus.Error.NameHasNoOwner" => {
+            VaultError::Absent { why: "no keychain runs in this session".to_owned() }
         }
-        _ => refused(error),
+        "org.freedesktop.DBus.Error.NoReply" | "org.freedesktop.DBus.Error.TimedOut" => VaultError::Hung,
+        "org.freedesktop.Secret.Error.IsLocked" => VaultError::Locked,
+        name if name.starts_with("org.freedesktop.DBus.Error.Spawn") => {
+            VaultError::Absent { why: format!("the keychain could not be started: {why}") }
+        }
+        _ => VaultError::Refused { why },
     }
 }
 

@@ -26,11 +26,7 @@ pub(super) struct KeychainThread {
 
 impl KeychainThread {
     /// Do it there; `None` when it takes longer than `at_most`.
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
-        job: impl FnOnce() -> T + Send + 'static,
-        at_most: Duration,
-    ) -> Option<T> {
+    pub(super) async fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static, at_most: Duration) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         let late = Arc::new(Mutex::new(Waiting::Yes));
         let stuck = Arc::clone(&self.stuck);

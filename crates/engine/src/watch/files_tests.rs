@@ -16,7 +16,7 @@ impl Watched {
         prepare(root.path());
         let looker = Looker::default();
         let (paths, told) = watch::channel(BTreeSet::from([root.path().join(path)]));
-        let task = tokio::spawn(super::watch(told, looker.clone()));
+        let task = tokio::spawn(watch(told, looker.clone()));
         let it = Self { root, looker, _paths: paths, task };
         it.news("the first look").await;
         it

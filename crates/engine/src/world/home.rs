@@ -79,7 +79,11 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(windows)]
 fn link(target: &Path, path: &Path) -> io::Result<()> {
-    if target.is_dir() { std::os::windows::fs::symlink_dir(target, path) } else { std::os::windows::fs::symlink_file(target, path) }
+    if target.is_dir() {
+        std::os::windows::fs::symlink_dir(target, path)
+    } else {
+        std::os::windows::fs::symlink_file(target, path)
+    }
 }
 
 /// What became of a home that nobody uses any more.
@@ -87,7 +91,9 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
 pub(super) enum Removed {
     Gone,
     /// Something in it is no link though it should be one; it was left as it is.
-    Kept { because: PathBuf },
+    Kept {
+        because: PathBuf,
+    },
 }
 
 /// Remove a home of ours, below `homes` only.

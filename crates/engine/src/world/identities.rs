@@ -45,14 +45,12 @@ impl Identities {
 
     /// The same event, where it says who is signed in.
     pub(crate) fn complete_event(&mut self, credential: CredentialId, event: AgentEvent) -> AgentEvent {
-        match event {
-            AgentEvent::Ready { version, identity } => {
-                AgentEvent::Ready { version, identity: self.complete(credential, identity, Says::Process) }
-            }
-            AgentEvent::Identity { identity } => {
-                AgentEvent::Identity { identity: self.complete(credential, identity, Says::Process) }
-            }
-            other => other,
+        if let AgentEvent::Ready { version, identity } = event {
+            AgentEvent::Ready { version, identity: self.complete(credential, identity, Says::Process) }
+        } else if let AgentEvent::Identity { identity } = event {
+            AgentEvent::Identity { identity: self.complete(credential, identity, Says::Process) }
+        } else {
+            event
         }
     }
 }
@@ -89,7 +87,10 @@ mod tests {
         assert_eq!(identities.complete(CredentialId(1), someone("api-key", "API key"), Says::Process), key);
         let other = someone("api-key:99ff", "API key ending 0000");
         assert_eq!(identities.complete(CredentialId(1), other.clone(), Says::Look), other);
-        assert_eq!(identities.complete(CredentialId(2), someone("api-key", "API key"), Says::Process), someone("api-key", "API key"));
+        assert_eq!(
+            identities.complete(CredentialId(2), someone("api-key", "API key"), Says::Process),
+            someone("api-key", "API key")
+        );
     }
 
     #[test]

@@ -156,9 +156,7 @@ async fn look_first(
             // It may have been deleted since it was read first.
             vault.has(wanted.credential).await.map_err(|error| error.to_failure())
         }
-        CredentialSource::KeychainItem { attributes } => {
-            vault.find(attributes).await.map_err(|error| error.to_failure())
-        }
+        CredentialSource::KeychainItem { attributes } => vault.find(attributes).await.map_err(|error| error.to_failure()),
         CredentialSource::File { .. } | CredentialSource::None => {
             for source in agent.system_sources(system_home) {
                 match source {
@@ -222,8 +220,7 @@ pub(crate) fn system_home(agent: &dyn Agent, environment: &Environment) -> PathB
 
 /// Our home for one credential, links resolved.
 fn private_home(shared: &Shared, provider: &ProviderId, credential: CredentialId) -> PathBuf {
-    let folder: String =
-        provider.as_str().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let folder: String = provider.as_str().chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     canonical(&shared.config.homes).join(folder).join(credential.to_string())
 }
 

@@ -47,10 +47,7 @@ pub(super) async fn serve(
 }
 
 /// Waits for a stop; commands that come before it are kept.
-pub(crate) async fn stopped(
-    orders: &mut mpsc::UnboundedReceiver<Order>,
-    early: &mut Vec<turnkeep_model::port::AgentCommand>,
-) {
+pub(crate) async fn stopped(orders: &mut mpsc::UnboundedReceiver<Order>, early: &mut Vec<turnkeep_model::port::AgentCommand>) {
     loop {
         match orders.recv().await {
             Some(Order::Command(command)) => early.push(*command),

@@ -68,8 +68,13 @@ impl Bus {
     }
 
     fn owned(&self, name: &str) -> bool {
-        self.say("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.NameHasOwner", &[&format!("string:{name}")])
-            .contains("true")
+        self.say(
+            "org.freedesktop.DBus",
+            "/org/freedesktop/DBus",
+            "org.freedesktop.DBus.NameHasOwner",
+            &[&format!("string:{name}")],
+        )
+        .contains("true")
     }
 
     /// A command with this bus and a home of its own.

@@ -22,8 +22,8 @@ use turnkeep_engine::world::{Arrival, World, WorldConfig};
 use turnkeep_model::{
     AccountId, CredentialId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RuntimeId, SessionId, TurnId,
     port::{
-        AgentCommand, AgentEvent, Capabilities, DeltaStream, Failure, FailureClass, Goals, Identity, Observation, SessionSettings,
-        Sessions, SignInMethod, SignInStep, TransportRecord, TurnOutcome, Unsupported,
+        AgentCommand, AgentEvent, Capabilities, DeltaStream, Failure, FailureClass, Goals, Identity, Observation,
+        SessionSettings, Sessions, SignInMethod, SignInStep, TransportRecord, TurnOutcome, Unsupported,
     },
     state::{AccountKind, ProcessIdentity},
 };
@@ -266,8 +266,7 @@ impl Stage {
         ]);
         // The way to the keychain.
         environment.extend(std::env::var("DBUS_SESSION_BUS_ADDRESS").ok().map(|it| ("DBUS_SESSION_BUS_ADDRESS".to_owned(), it)));
-        let config =
-            WorldConfig { instance: instance.clone(), homes: real.join("homes"), environment: Some(environment) };
+        let config = WorldConfig { instance: instance.clone(), homes: real.join("homes"), environment: Some(environment) };
         let (inbox, arrivals) = unbounded_channel();
         let world = World::start(config, vec![Arc::new(agent)], inbox);
         Self { world, arrivals, root, instance }

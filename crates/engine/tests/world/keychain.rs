@@ -178,7 +178,10 @@ fn without_a_bus_there_is_no_keychain_and_nothing_is_written_elsewhere() {
         assert_eq!(signed_in(&mut stage).await.expect_err("absent").class, FailureClass::KeychainAbsent);
         stage.spawn(1, AccountKind::ApiKey);
         assert_eq!(stage.start_failed().await.class, FailureClass::KeychainAbsent);
-        let found = std::process::Command::new("grep").args(["-rl", "sk-canary-0123456789-7Q2F", "--exclude=fake-agent"]).arg(stage.path("")).output();
+        let found = std::process::Command::new("grep")
+            .args(["-rl", "sk-canary-0123456789-7Q2F", "--exclude=fake-agent"])
+            .arg(stage.path(""))
+            .output();
         assert_eq!(String::from_utf8_lossy(&found.expect("grep runs").stdout), "");
     });
 }

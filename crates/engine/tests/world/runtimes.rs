@@ -228,9 +228,8 @@ async fn a_grandchild_that_holds_the_output_open_does_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn an_endless_line_and_garbage_are_read_on() {
-    let mut stage = Stage::new(
-        "echo ready; head -c 70000000 /dev/zero | tr '\\0' x; echo; printf '\\377\\376\\n'; echo after; read -r _",
-    );
+    let mut stage =
+        Stage::new("echo ready; head -c 70000000 /dev/zero | tr '\\0' x; echo; printf '\\377\\376\\n'; echo after; read -r _");
     stage.spawn(1, System);
     stage.ready().await;
     assert_eq!(stage.notice("oversized").await, "oversized 70000000");

@@ -166,7 +166,7 @@ pub(super) fn open_session(thread: Option<&str>) -> AgentCommand {
     AgentCommand::OpenSession {
         session: SessionId(1),
         thread: thread.map(ThreadRef::new),
-        folder: "/home/sam/work".to_owned(),
+        folder: "/home/sam/project".to_owned(),
         settings: SessionSettings::default(),
         goal: None,
     }

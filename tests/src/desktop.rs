@@ -35,6 +35,9 @@ use screen::Screen;
 pub use screen::{Button, Key, OpenWindow, Picture};
 pub use tray::{MenuEntry, Pixmap, TrayItem};
 
+/// A proxy that refuses every connection.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
 /// What hosts the tray.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tray {
@@ -409,8 +412,8 @@ impl Ground {
             [
                 ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
                 ("LANG", "C.UTF-8".to_owned()),
-                ("USER", "root".to_owned()),
-                ("LOGNAME", "root".to_owned()),
+                ("USER", "tester".to_owned()),
+                ("LOGNAME", "tester".to_owned()),
                 ("SHELL", "/bin/bash".to_owned()),
                 ("HOME", path("home")),
                 ("TMPDIR", path("tmp")),
@@ -425,6 +428,13 @@ impl Ground {
                 ("GSETTINGS_BACKEND", "memory".to_owned()),
                 ("LIBGL_ALWAYS_SOFTWARE", "1".to_owned()),
                 ("NO_AT_BRIDGE", "1".to_owned()),
+                // Nothing leaves this machine: there is nobody at this port.
+                ("HTTP_PROXY", NOWHERE.to_owned()),
+                ("HTTPS_PROXY", NOWHERE.to_owned()),
+                ("http_proxy", NOWHERE.to_owned()),
+                ("https_proxy", NOWHERE.to_owned()),
+                ("NO_PROXY", "localhost,127.0.0.1".to_owned()),
+                ("no_proxy", "localhost,127.0.0.1".to_owned()),
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         )

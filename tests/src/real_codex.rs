@@ -3,11 +3,14 @@
 //! It must never see the person's own Codex home or account.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::mock_model::MockModel;
+use serde_json::{Value, json};
+
+use crate::mock_model::{Identity, MockModel};
 
 /// The model that the settings name: one of the agent's own list, so that it offers all its tools.
 pub const MODEL: &str = "gpt-5.5";
@@ -50,6 +53,42 @@ pub fn folder_in(place: &Path) -> Result<PathBuf> {
     fs::create_dir_all(&folder)?;
     std::os::unix::fs::symlink(program()?, folder.join("codex")).context("linking codex")?;
     Ok(folder)
+}
+
+/// Puts `codex` into `~/.local/bin` of a home, where a person may have it: the native program, with the variables that keep
+/// sign-in, refresh and revocation with the mock. They are set by a script, since a careful supervisor does not pass them on.
+pub fn install(home: &Path, mock: &MockModel) -> Result<()> {
+    let folder = home.join(".local/bin");
+    fs::create_dir_all(&folder)?;
+    let exports: String = env(mock).iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+    let script = format!("#!/bin/sh\n{exports}exec '{}' \"$@\"\n", program()?.display());
+    let codex = folder.join("codex");
+    fs::write(&codex, script).context("writing codex")?;
+    fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).context("making codex a program")
+}
+
+/// Signs a Codex home in with an API key, as `codex login --with-api-key` does.
+pub fn sign_in_with_key(home: &Path, key: &str) -> Result<()> {
+    write_private(&home.join("auth.json"), &json!({ "auth_mode": "apikey", "OPENAI_API_KEY": key }))
+}
+
+/// Signs a Codex home in as `identity`, as `codex login` does; gives the bearer.
+pub fn sign_in_as(home: &Path, identity: &Identity) -> Result<String> {
+    let bearer = MockModel::token(identity, "access-file");
+    let tokens = json!({
+        "id_token": MockModel::token(identity, "id-file"), "access_token": bearer,
+        "refresh_token": "refresh-file", "account_id": identity.account,
+    });
+    let now = "2026-01-01T00:00:00Z";
+    let auth = json!({ "auth_mode": "chatgpt", "OPENAI_API_KEY": null, "tokens": tokens, "last_refresh": now });
+    write_private(&home.join("auth.json"), &auth)?;
+    Ok(bearer)
+}
+
+fn write_private(path: &Path, value: &Value) -> Result<()> {
+    fs::create_dir_all(path.parent().context("a home has a folder")?)?;
+    fs::write(path, value.to_string()).with_context(|| format!("writing {}", path.display()))?;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o600))?)
 }
 
 fn agents() -> PathBuf {

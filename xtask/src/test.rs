@@ -60,7 +60,7 @@ fn fast(report: &mut Report) {
     interface(report);
     report.run("format", &mut cargo(&["fmt", "--all", "--check"]));
     let pure = ["-p", "turnkeep-model", "-p", "turnkeep-agents", "-p", "turnkeep-view", "-p", "xtask"];
-    report.tests("pure tests", &mut cargo(&[&["test"], &pure[..]].concat()));
+    report.tests("pure tests", &mut cargo(&[&["test", "--no-fail-fast"], &pure[..]].concat()));
     let tidy = ["test", "-p", "turnkeep-tests", "--test", "suite", "tidy::"];
     report.tests("tidy", &mut cargo(&tidy));
 }

@@ -88,6 +88,25 @@ describe("the list on the screen", () => {
     expect(order(s.all("session"))).not.toEqual(before);
   });
 
+  it("offers what can be done with a row by its menu, and gives the focus back", async () => {
+    const s = await stage("main");
+    const row = document.querySelector<HTMLElement>('[data-row="7"]')!;
+    row.focus();
+    row.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+    await settle();
+    const menu = document.querySelector<HTMLElement>("[role=menu]")!;
+    expect(menu.getAttribute("aria-label")).toBe("Spike: read receipts");
+    expect(menu.contains(document.activeElement)).toBe(true);
+    document.activeElement!.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }));
+    await settle();
+    expect(document.activeElement).toBe(row);
+    row.dispatchEvent(new MouseEvent("contextmenu", { bubbles: true, cancelable: true }));
+    await settle();
+    [...document.querySelectorAll<HTMLElement>("[role=menuitem]")].at(-1)!.click();
+    await settle();
+    expect(s.calls("archive_session")).toEqual([{ session: "7", archived: true }]);
+  });
+
   it("says so when nothing needs you and nothing runs", async () => {
     const s = await stage("calm");
     expect(s.get("session-list").textContent).toContain("Nothing needs you.");

@@ -6,7 +6,16 @@ import type {
   SessionStatus, SignInMethod,
 } from "./wire";
 
-export const locale = globalThis.navigator?.language || "en";
+/** The language to write numbers and times in: the person's, or English where it is no language ("C", on a bare system). */
+export function language(tag: string | undefined): string {
+  try {
+    return Intl.getCanonicalLocales(tag)[0] ?? "en";
+  } catch {
+    return "en";
+  }
+}
+
+export const locale = language(globalThis.navigator?.language);
 
 const number = new Intl.NumberFormat(locale);
 const rules = new Intl.PluralRules("en");

@@ -1,0 +1,19 @@
+// What one can do with a session, for its header and for its row.
+import { app } from "./app.svelte";
+import { copyText } from "./copy";
+import type { Item } from "./parts/MenuList.svelte";
+import * as shell from "./shell";
+import type { Session } from "./wire";
+import { words } from "./words";
+
+export function sessionActs(session: Session): Item[] {
+  const w = words.session;
+  return [
+    { name: w.rename, act: () => { app.dialog = { kind: "renameSession", session: session.id }; } },
+    ...(app.provider(session.provider)?.hasGoals ? [{ name: session.goal ? w.editGoal : w.goal, act: () => { app.dialog = { kind: "goal", session: session.id }; } }] : []),
+    { name: w.copyFolder, act: () => void copyText(session.folder) },
+    ...(session.unread ? [{ name: w.markRead, act: () => void app.run(shell.markRead(session.id)) }] : []),
+    "line",
+    { name: session.archived ? w.unarchive : w.archive, act: () => void app.run(shell.archiveSession(session.id, !session.archived)) },
+  ];
+}

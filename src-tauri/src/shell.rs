@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use turnkeep_agents::{Agent, Card};
 use turnkeep_engine::{Handle, Places, Snapshot, clock};
 use turnkeep_model::{ApprovalId, Input, SessionId, port, state::Asker};
@@ -30,6 +30,8 @@ pub(crate) struct Inner {
     /// The window has the keyboard.
     focused: AtomicBool,
     looking: Mutex<Looking>,
+    /// Told whenever the person may look at something else.
+    looked: watch::Sender<()>,
     /// Wishes to see the window.
     shows: mpsc::UnboundedSender<Show>,
 }
@@ -61,6 +63,7 @@ impl Inner {
             cards: agents.iter().map(|agent| agent.card().clone()).collect(),
             focused: AtomicBool::new(false),
             looking: Mutex::default(),
+            looked: watch::Sender::new(()),
             shows,
         };
         (Arc::new(shell), showing)
@@ -121,10 +124,13 @@ impl Inner {
         let mut looking = self.looking();
         looking.pump = None;
         looking.session = None;
+        drop(looking);
+        self.looked.send_replace(());
     }
 
     pub(crate) fn focus(&self, focused: bool) {
         self.focused.store(focused, Ordering::Relaxed);
+        self.looked.send_replace(());
     }
 
     /// The window shows this session now.
@@ -134,6 +140,18 @@ impl Inner {
         if let Some(pump) = &looking.pump {
             pump.follow(transcript);
         }
+        drop(looking);
+        self.looked.send_replace(());
+    }
+
+    /// Tells whenever the person may look at something else than before.
+    pub(crate) fn looks(&self) -> watch::Receiver<()> {
+        self.looked.subscribe()
+    }
+
+    /// The session that is open in the window.
+    pub(crate) fn session(&self) -> Option<SessionId> {
+        self.looking().session
     }
 
     /// The person sees this session at this moment.

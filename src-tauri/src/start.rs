@@ -159,6 +159,7 @@ fn begin(
 ) {
     let handle = app.handle();
     tokio::spawn(windows(handle.clone(), Arc::clone(shell), shows));
+    tokio::spawn(window::titles(handle.clone(), Arc::clone(shell)));
     tokio::spawn(signals(Arc::clone(shell)));
     #[cfg(target_os = "linux")]
     let notifying = tokio::spawn(notify::start(Arc::clone(shell), bus));

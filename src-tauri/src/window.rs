@@ -3,7 +3,7 @@
 //!
 //! Whatever waits for the main thread must not be called on an async worker: the main thread may be waiting for one.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tauri::{
@@ -17,6 +17,9 @@ pub(crate) const MAIN: &str = "main";
 /// Logical pixels.
 const SIZE: (f64, f64) = (1180.0, 760.0);
 const LEAST: (f64, f64) = (420.0, 420.0);
+
+/// Least time between two changes of the title.
+const RENAMED_EVERY: Duration = Duration::from_millis(150);
 
 /// Where the window was, so that it comes back there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +73,7 @@ fn build(app: &AppHandle, shell: &Shell) -> tauri::Result<WebviewWindow> {
     let frame = read(&file(shell));
     let (width, height) = frame.map_or(SIZE, |frame| (frame.width.max(LEAST.0), frame.height.max(LEAST.1)));
     let builder = WebviewWindowBuilder::new(app, MAIN, WebviewUrl::App("index.html".into()))
-        .title(turnkeep_view::tray::window_title(&shell.snapshot(&shell.engine.snapshot())))
+        .title(title(shell))
         .inner_size(width, height)
         .min_inner_size(LEAST.0, LEAST.1)
         .maximized(frame.is_some_and(|frame| frame.maximized))
@@ -119,13 +122,34 @@ pub(crate) fn close(window: &WebviewWindow) {
     }
 }
 
-/// Says in the title what the tray says.
-pub(crate) fn title(app: &AppHandle, title: &str) {
-    if let Some(window) = app.get_webview_window(MAIN)
-        && let Err(error) = window.set_title(title)
-    {
-        tracing::debug!(%error, "the title could not be set");
+/// Keeps the title saying what the tray says, and what is open.
+pub(crate) async fn titles(app: AppHandle, shell: Shell) {
+    let (mut snapshots, mut looks) = (shell.engine.watch(), shell.looks());
+    let mut titled = String::new();
+    loop {
+        let changed = tokio::select! {
+            changed = snapshots.changed() => changed,
+            changed = looks.changed() => changed,
+        };
+        if changed.is_err() {
+            return;
+        }
+        let title = title(&shell);
+        if title != titled
+            && let Some(window) = app.get_webview_window(MAIN)
+        {
+            match window.set_title(&title) {
+                Ok(()) => titled = title,
+                Err(error) => tracing::debug!(%error, "the title could not be set"),
+            }
+        }
+        tokio::time::sleep(RENAMED_EVERY).await;
     }
+}
+
+fn title(shell: &Shell) -> String {
+    let session = shell.session().map(|id| id.to_string());
+    turnkeep_view::tray::window_title(&shell.snapshot(&shell.engine.snapshot()), session.as_deref())
 }
 
 /// What happens to the window, on the main thread.

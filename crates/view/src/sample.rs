@@ -152,6 +152,7 @@ impl Sample {
             started_at: 100 * i64::try_from(id).unwrap(),
             retrying: None,
             interrupting: false,
+            closed: None,
         };
         self.state.turns.insert(TurnId(id), turn);
         self.state.turns.get_mut(&TurnId(id)).unwrap()
@@ -163,6 +164,7 @@ impl Sample {
         session.unread = true;
         session.last_turn = Some(EndedTurn {
             turn: TurnId(id),
+            provider_turn: None,
             account: AccountId(1),
             message: None,
             outcome,

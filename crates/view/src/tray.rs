@@ -65,14 +65,20 @@ pub fn tray(snapshot: &dto::Snapshot) -> Tray {
     Tray { icon, title: words::NAME, tooltip, menu }
 }
 
-/// The window's title: the same words.
+/// The window's title: the same words, and the session that is open in it.
 #[must_use]
-pub fn window_title(snapshot: &dto::Snapshot) -> String {
+pub fn window_title(snapshot: &dto::Snapshot, session: Option<&str>) -> String {
     let counts = Counts::of(snapshot);
+    let mut title = words::NAME.to_owned();
     match state(snapshot, &counts) {
-        (TrayIcon::Idle, _) => words::NAME.to_owned(),
-        (_, words) => format!("{}: {words}", words::NAME),
+        (TrayIcon::Idle, _) => {}
+        (_, words) => title = format!("{title}: {words}"),
     }
+    let open = session.and_then(|id| snapshot.sessions.iter().find(|session| session.id == id));
+    if let Some(name) = open.map(|session| display::one_line(&session.title, TITLE)).filter(|name| !name.is_empty()) {
+        title = format!("{title} · {name}");
+    }
+    title
 }
 
 struct Counts {

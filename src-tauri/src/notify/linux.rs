@@ -22,7 +22,7 @@ use zbus::{
     zvariant::{Structure, Value},
 };
 
-use super::{Lately, Wish, act, decide};
+use super::{Lately, Turning, Wish, act, decide, unwatched};
 use crate::shell::Shell;
 
 const NAME: &str = "org.freedesktop.Notifications";
@@ -85,8 +85,14 @@ pub(crate) async fn start(shell: Shell, bus: Option<Connection>) {
 
 async fn run(shell: &Shell, bus: Connection, mut notices: mpsc::UnboundedReceiver<Notice>) -> zbus::Result<()> {
     let (mut desk, mut heard) = Desk::open(shell, bus).await?;
+    let mut turning = Turning::of(shell);
     loop {
         tokio::select! {
+            () = turning.away() => {
+                for wish in unwatched(&desk.shell, &mut desk.lately) {
+                    desk.carry_out(wish).await;
+                }
+            }
             notice = notices.recv() => match notice {
                 Some(notice) => desk.take(notice).await,
                 None => break,
@@ -156,7 +162,12 @@ impl Desk {
     }
 
     async fn take(&mut self, notice: Notice) {
-        match decide(&self.shell, &mut self.lately, notice) {
+        let wish = decide(&self.shell, &mut self.lately, notice);
+        self.carry_out(wish).await;
+    }
+
+    async fn carry_out(&mut self, wish: Wish) {
+        match wish {
             Wish::Show { shown, instead } => {
                 for key in instead {
                     self.close(&key).await;

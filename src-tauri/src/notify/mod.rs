@@ -9,11 +9,12 @@ mod linux;
 mod native;
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     time::{Duration, Instant},
 };
 
 use chrono::Timelike as _;
+use tokio::sync::watch;
 use turnkeep_engine::Notice;
 use turnkeep_model::{
     Input,
@@ -49,10 +50,16 @@ enum Wish {
     Nothing,
 }
 
-/// Completions shown lately, oldest first.
+/// A person who turned away for less than this still knows what they saw.
+const TURNED_AWAY: Duration = Duration::from_secs(2);
+
+/// What was shown lately, and what was not.
 #[derive(Debug, Default)]
 struct Lately {
+    /// Completions, oldest first: when, key, title of the session.
     completed: VecDeque<(Instant, String, String)>,
+    /// Questions that the person was looking at, so that no banner was needed for them yet.
+    seen: BTreeSet<String>,
 }
 
 impl Lately {
@@ -74,7 +81,10 @@ impl Lately {
 /// Decides about a notice, and reports the fact as shown: that it is not shown now is a decision, not a delay.
 fn decide(shell: &Shell, lately: &mut Lately, notice: Notice) -> Wish {
     match notice {
-        Notice::Close { key } => Wish::Close { key },
+        Notice::Close { key } => {
+            lately.seen.remove(&key);
+            Wish::Close { key }
+        }
         Notice::Show { key, notification } => {
             let wish = wanted(shell, lately, &key, &notification);
             shell.engine.tell(Input::NotificationShown { key });
@@ -86,6 +96,9 @@ fn decide(shell: &Shell, lately: &mut Lately, notice: Notice) -> Wish {
 fn wanted(shell: &Shell, lately: &mut Lately, key: &str, raised: &Notification) -> Wish {
     if raised.session.is_some_and(|session| shell.is_watched(session)) {
         tracing::info!(key, "not shown: the person looks at it");
+        if matches!(raised.kind, NotificationKind::ApprovalNeeded { .. }) {
+            lately.seen.insert(key.to_owned());
+        }
         return Wish::Nothing;
     }
     let snapshot = shell.engine.snapshot();
@@ -105,6 +118,48 @@ fn wanted(shell: &Shell, lately: &mut Lately, key: &str, raised: &Notification) 
         }
     }
     Wish::Show { shown: Box::new(shown), instead: Vec::new() }
+}
+
+/// Notices when the person has turned away from what they were looking at.
+#[derive(Debug)]
+struct Turning {
+    looks: watch::Receiver<()>,
+    due: Option<tokio::time::Instant>,
+}
+
+impl Turning {
+    fn of(shell: &Shell) -> Self {
+        Self { looks: shell.looks(), due: None }
+    }
+
+    /// Waits until then. Nothing is lost when this is given up.
+    async fn away(&mut self) {
+        loop {
+            let due = self.due;
+            let waited = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Ok(()) = self.looks.changed() => self.due = Some(tokio::time::Instant::now() + TURNED_AWAY),
+                () = waited => {
+                    self.due = None;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Questions that were seen and not answered, and that nobody looks at any more.
+fn unwatched(shell: &Shell, lately: &mut Lately) -> Vec<Wish> {
+    let state = shell.engine.snapshot().state;
+    let seen = std::mem::take(&mut lately.seen);
+    // What is still looked at is remembered again.
+    let raised = seen.iter().filter_map(|key| Some((key, state.notifications.get(key)?)));
+    raised.map(|(key, raised)| wanted(shell, lately, key, raised)).collect()
 }
 
 /// Minutes after midnight here.

@@ -4,22 +4,35 @@
 
 use turnkeep_view::notification::Shown;
 
-use super::{Lately, Wish, act, decide};
+use super::{Lately, Turning, Wish, act, decide, unwatched};
 use crate::shell::Shell;
 
 /// Shows what the engine raises until it ends.
 pub(crate) async fn start(shell: Shell) {
     let Some(mut notices) = shell.engine.notifications() else { return };
     let mut lately = Lately::default();
-    while let Some(notice) = notices.recv().await {
-        // What is shown cannot be taken away here; an answer that comes too late is refused by the machine.
-        if let Wish::Show { shown, .. } = decide(&shell, &mut lately, notice) {
-            let shell = Shell::clone(&shell);
-            let thread = std::thread::Builder::new().name("notification".into());
-            if let Err(error) = thread.spawn(move || show(&shell, &shown)) {
-                tracing::warn!(%error, "a notification was not shown");
-            }
+    let mut turning = Turning::of(&shell);
+    loop {
+        let wishes = tokio::select! {
+            () = turning.away() => unwatched(&shell, &mut lately),
+            notice = notices.recv() => match notice {
+                Some(notice) => vec![decide(&shell, &mut lately, notice)],
+                None => return,
+            },
+        };
+        for wish in wishes {
+            carry_out(&shell, wish);
         }
+    }
+}
+
+fn carry_out(shell: &Shell, wish: Wish) {
+    // What is shown cannot be taken away here; an answer that comes too late is refused by the machine.
+    let Wish::Show { shown, .. } = wish else { return };
+    let shell = Shell::clone(shell);
+    let thread = std::thread::Builder::new().name("notification".into());
+    if let Err(error) = thread.spawn(move || show(&shell, &shown)) {
+        tracing::warn!(%error, "a notification was not shown");
     }
 }
 

@@ -32,14 +32,14 @@ struct Item {
 }
 
 /// Starts the tray; says whether there is a panel that shows it. `dark`: see [`theme_is_dark`].
-pub(crate) async fn start(app: AppHandle, shell: Shell, dark: bool) -> bool {
+pub(crate) async fn start(_app: AppHandle, shell: Shell, dark: bool) -> bool {
     let (hosted, mut hosting) = watch::channel(true);
     let shade = shade(&desktop(), scheme().await, dark);
     let tray = tray(&shell.snapshot(&shell.engine.snapshot()));
     let pictures = pixmaps(shade, tray.icon);
     let item = Item { shell: Arc::clone(&shell), tray, shade, pictures, hosted };
     // A panel that does not answer must not keep the start.
-    let registering = tokio::spawn(run(app, shell, item));
+    let registering = tokio::spawn(run(shell, item));
     let lost = tokio::time::timeout(REGISTERED_WITHIN, hosting.wait_for(|hosted| !hosted)).await;
     match lost {
         // No panel said no in time: it is there.
@@ -52,7 +52,7 @@ pub(crate) async fn start(app: AppHandle, shell: Shell, dark: bool) -> bool {
     }
 }
 
-async fn run(app: AppHandle, shell: Shell, item: Item) {
+async fn run(shell: Shell, item: Item) {
     let handle = match item.assume_sni_available(true).spawn().await {
         Ok(handle) => handle,
         Err(error) => {
@@ -61,7 +61,7 @@ async fn run(app: AppHandle, shell: Shell, item: Item) {
         }
     };
     tracing::info!("the tray is there");
-    follow(app, shell, |tray| {
+    follow(shell, |tray| {
         let handle = handle.clone();
         async move {
             handle

@@ -11,14 +11,13 @@ mod native;
 
 use std::time::Duration;
 
-use tauri::AppHandle;
 use turnkeep_model::{AccountId, ApprovalId, Input, state::Asker};
 use turnkeep_view::{
     dto,
-    tray::{Tray, TrayAction, tray, window_title},
+    tray::{Tray, TrayAction, tray},
 };
 
-use crate::{shell::Shell, window};
+use crate::shell::Shell;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{start, theme_is_dark};
@@ -28,11 +27,10 @@ pub(crate) use native::start;
 /// Least time between two drawings: what changes faster is nobody's to read.
 const EVERY: Duration = Duration::from_millis(150);
 
-/// Calls `draw` with each new tray until the engine ends; keeps the window's title too.
-async fn follow<F: Future<Output = ()>>(app: AppHandle, shell: Shell, mut draw: impl FnMut(Tray) -> F) {
+/// Calls `draw` with each new tray until the engine ends.
+async fn follow<F: Future<Output = ()>>(shell: Shell, mut draw: impl FnMut(Tray) -> F) {
     let mut snapshots = shell.engine.watch();
     let mut drawn: Option<Tray> = None;
-    let mut titled = String::new();
     while snapshots.changed().await.is_ok() {
         let snapshot = snapshots.borrow_and_update().clone();
         let snapshot = shell.snapshot(&snapshot);
@@ -40,11 +38,6 @@ async fn follow<F: Future<Output = ()>>(app: AppHandle, shell: Shell, mut draw: 
         if drawn.as_ref() != Some(&next) {
             drawn = Some(next.clone());
             draw(next).await;
-        }
-        let title = window_title(&snapshot);
-        if title != titled {
-            window::title(&app, &title);
-            titled = title;
         }
         tokio::time::sleep(EVERY).await;
     }

@@ -42,9 +42,8 @@ pub(crate) async fn start(app: AppHandle, shell: Shell, _dark: bool) -> bool {
             return false;
         }
     };
-    let drawn = app.clone();
-    tokio::spawn(follow(app, shell, move |tray| {
-        let (app, icon, actions) = (drawn.clone(), icon.clone(), Arc::clone(&actions));
+    tokio::spawn(follow(shell, move |tray| {
+        let (app, icon, actions) = (app.clone(), icon.clone(), Arc::clone(&actions));
         async move {
             let shown = tokio::task::spawn_blocking(move || draw(&app, &icon, &tray, &actions)).await;
             if let Ok(Err(error)) = shown {

@@ -219,7 +219,10 @@ fn a_command_with_hidden_characters_cannot_be_allowed_from_the_menu() {
 #[test]
 fn the_window_says_the_same() {
     let mut sample = Sample::new();
-    assert_eq!(window_title(&snapshot(&sample.facts())), "Turnkeep");
+    assert_eq!(window_title(&snapshot(&sample.facts()), None), "Turnkeep");
     sample.running(1, "One");
-    assert_eq!(window_title(&snapshot(&sample.facts())), "Turnkeep: 1 running, nothing needs you");
+    let shown = snapshot(&sample.facts());
+    assert_eq!(window_title(&shown, None), "Turnkeep: 1 running, nothing needs you");
+    assert_eq!(window_title(&shown, Some("1")), "Turnkeep: 1 running, nothing needs you · One");
+    assert_eq!(window_title(&shown, Some("9")), "Turnkeep: 1 running, nothing needs you");
 }

@@ -64,7 +64,7 @@ fn a_secret_outside_the_vault() {
 
 #[test]
 fn a_module_without_a_purpose_and_an_allowed_lint() {
-    finds(text::style, "crates/model/src/a.rs", "use b;", "//! What a is.\nuse b;");
+    finds(text::style, "crates/model/src/a.rs", "use b;", "#![no_std]\n//! What a is.\nuse b;");
     let allowed = "//! A.\n#[allow(dead_code)]";
     finds(text::style, "crates/model/src/a.rs", allowed, "//! A.\n#[expect(dead_code, reason = \"b\")]");
 }

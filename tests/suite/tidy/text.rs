@@ -148,7 +148,9 @@ pub(super) fn style(path: &str, text: &str) -> Vec<String> {
         let line = line.trim_start();
         line.starts_with("#[allow(") || line.starts_with("#![allow(")
     });
-    if !is_test(path) && !text.starts_with("//!") {
+    // An attribute of the whole crate may come first.
+    let first = text.lines().find(|line| !line.is_empty() && !line.starts_with("#!["));
+    if !is_test(path) && !first.is_some_and(|line| line.starts_with("//!")) {
         found.push(format!("{path}:1: the module does not say what it is for"));
     }
     found

@@ -38,7 +38,8 @@ impl<R: Rules> Supervisor<R> {
             Observation::NoOne => {
                 let ours = account.kind != AccountKind::System;
                 self.leave(id, ours);
-                self.commit(Change::AccountTroubled { account: id, problem: Some(AccountProblem::ItemMissing) });
+                let problem = if ours { AccountProblem::ItemMissing } else { AccountProblem::SignedOutElsewhere };
+                self.commit(Change::AccountTroubled { account: id, problem: Some(problem) });
             }
         }
     }

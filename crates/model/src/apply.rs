@@ -207,11 +207,16 @@ pub fn apply(state: &mut State, change: &Change) {
             });
             state.turns.insert(*turn, entry.clone());
         }
-        Change::TurnStarted { turn, provider_turn } => with(state.turns.get_mut(turn), |t| {
-            t.state = TurnState::Started;
-            t.provider_turn = Some(provider_turn.clone());
+        Change::TurnStarted { turn, provider_turn } => {
+            let Some(started) = state.turns.get_mut(turn) else { return };
+            started.state = TurnState::Started;
+            started.provider_turn = Some(provider_turn.clone());
+            with(state.sessions.get_mut(&started.session), |s| s.open_delay = Default::default());
+        }
+        Change::TurnPhased { turn, state: phase, closed } => with(state.turns.get_mut(turn), |t| {
+            t.state = *phase;
+            t.closed = closed.clone();
         }),
-        Change::TurnPhased { turn, state: phase } => with(state.turns.get_mut(turn), |t| t.state = *phase),
         Change::TurnRetrying { turn, message } => with(state.turns.get_mut(turn), |t| t.retrying = message.clone()),
         Change::TurnInterrupting { turn } => with(state.turns.get_mut(turn), |t| t.interrupting = true),
         Change::SteerSent { turn, message } => {
@@ -263,6 +268,7 @@ pub fn apply(state: &mut State, change: &Change) {
                 s.active_at = s.active_at.max(*at);
                 s.last_turn = Some(EndedTurn {
                     turn: *turn,
+                    provider_turn: ended.provider_turn,
                     account: ended.account,
                     message: ended.message,
                     outcome: outcome.clone(),

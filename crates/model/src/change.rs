@@ -9,7 +9,7 @@ use crate::{
     },
     port::{
         Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInStep,
-        TurnOutcome, Usage,
+        TransportRecord, TurnOutcome, Usage,
     },
     state::{
         Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
@@ -230,6 +230,7 @@ pub enum Change {
     TurnPhased {
         turn: TurnId,
         state: TurnState,
+        closed: Option<Box<TransportRecord>>,
     },
     TurnRetrying {
         turn: TurnId,

@@ -57,7 +57,7 @@ pub fn needs_keychain(kind: AccountKind) -> bool {
 pub fn is_signed_in(account: &Account) -> bool {
     account.credential.is_some()
         && match &account.problem {
-            Some(AccountProblem::Rejected(_) | AccountProblem::ItemMissing) => account.trial,
+            Some(AccountProblem::Rejected(_) | AccountProblem::ItemMissing | AccountProblem::SignedOutElsewhere) => account.trial,
             Some(AccountProblem::KeychainLocked | AccountProblem::KeychainAbsent | AccountProblem::Other(_)) | None => true,
         }
 }

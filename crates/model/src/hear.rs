@@ -5,7 +5,7 @@ use crate::{
     change::Change,
     derive,
     ids::{ProviderTurn, RuntimeId, SessionId, ThreadRef},
-    port::{AgentEvent, Failure, FailureClass, GoalSpec, GoalStatus, Item, ItemBody, SessionSettings},
+    port::{AgentEvent, Failure, FailureClass, GoalSpec, GoalStatus, Item, ItemBody, SessionSettings, TurnOutcome},
     rules::{Rules, takes_work},
     state::{AccountProblem, Attachment, OpenDelay, Phase, TurnState},
     supervisor::Supervisor,
@@ -24,6 +24,10 @@ impl<R: Rules> Supervisor<R> {
     pub(crate) fn hear(&mut self, runtime: RuntimeId, event: AgentEvent) {
         let Some(entry) = self.state.runtimes.get(&runtime).filter(|r| r.phase != Phase::Orphan) else { return };
         let (account, credential) = (entry.account, entry.credential);
+        if let Some(failure) = transport_closed(&event) {
+            self.runtime_closes(runtime, failure);
+        }
+        let Some(entry) = self.state.runtimes.get(&runtime) else { return };
         let current = entry.phase == Phase::Ready && !self.rules.is_stale(&self.state, runtime, entry);
         match event {
             AgentEvent::Ready { version, identity } => self.runtime_ready(runtime, version, identity),
@@ -155,7 +159,11 @@ impl<R: Rules> Supervisor<R> {
         if entry.attachment != (Attachment::Opening { runtime }) {
             return;
         }
-        let tries = entry.open_delay.tries + 1;
+        // Its process is about to be proven gone, and that is what frees the session.
+        if matches!(failure.class, FailureClass::TransportClosed(_)) {
+            return;
+        }
+        let delay = self.busy_delay(session);
         self.commit(Change::SessionAttached { session, attachment: Attachment::Detached });
         let Some(process) = self.state.runtimes.get(&runtime) else { return };
         if !takes_work(&self.rules, &self.state, runtime, process) {
@@ -164,13 +172,18 @@ impl<R: Rules> Supervisor<R> {
         let account = process.account;
         if failure.class == FailureClass::SignedOut {
             self.rejected(account, failure);
-        } else if failure.class == FailureClass::ThreadBusy && tries < OPEN_TRIES {
-            let delay = OPEN_DELAY.saturating_mul(1 << (tries - 1)).min(LONGEST_OPEN_DELAY);
-            let delay = OpenDelay { tries, not_before: self.now.boot + delay };
+        } else if let Some(delay) = delay.filter(|_| failure.class == FailureClass::ThreadBusy) {
             self.commit(Change::OpenDelayed { session, delay });
         } else {
             self.commit(Change::SessionOpenFailed { session, failure: Some(failure) });
         }
+    }
+
+    /// How long to wait for whoever holds the thread; `None` when that was long enough.
+    pub(crate) fn busy_delay(&self, session: SessionId) -> Option<OpenDelay> {
+        let tries = self.state.sessions.get(&session)?.open_delay.tries;
+        let wait = OPEN_DELAY.saturating_mul(1 << tries.min(16)).min(LONGEST_OPEN_DELAY);
+        (tries + 1 < OPEN_TRIES).then(|| OpenDelay { tries: tries + 1, not_before: self.now.boot + wait })
     }
 
     fn released(&mut self, by: RuntimeId, session: SessionId) {
@@ -193,6 +206,10 @@ impl<R: Rules> Supervisor<R> {
             .find(|(_, t)| t.runtime == runtime && t.state == TurnState::Dispatched)
             .map(|(id, _)| id);
         turns.extend(unnamed.filter(|_| turns.is_empty()));
+        // The last word about an entry may come after the turn's.
+        let last = self.state.sessions.get(&session).and_then(|s| s.last_turn.as_ref());
+        let ended = last.filter(|t| t.provider_turn.as_ref() == Some(named) && self.has_open(runtime, session)).map(|t| t.turn);
+        turns.extend(ended.filter(|_| turns.is_empty()));
         let Some(turn) = turns.first().copied() else { return };
         if self.state.turns.get(&turn).is_some_and(|t| t.retrying.is_some()) {
             self.commit(Change::TurnRetrying { turn, message: None });
@@ -226,6 +243,19 @@ impl<R: Rules> Supervisor<R> {
             self.commit(Change::GoalSet { session, goal });
         }
     }
+}
+
+/// Whether the event says that its process cannot be talked to any more.
+fn transport_closed(event: &AgentEvent) -> Option<&Failure> {
+    let (AgentEvent::TurnEnded { outcome: TurnOutcome::Failed(failure), .. }
+    | AgentEvent::SessionOpenFailed { failure, .. }
+    | AgentEvent::TurnRejected { failure, .. }
+    | AgentEvent::SteerRefused { failure, .. }
+    | AgentEvent::Fault { failure, .. }) = event
+    else {
+        return None;
+    };
+    matches!(failure.class, FailureClass::TransportClosed(_)).then_some(failure)
 }
 
 fn first_line(text: &str) -> String {

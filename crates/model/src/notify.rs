@@ -48,7 +48,8 @@ pub fn notification(state: &State, change: &Change) -> Option<(String, Notificat
         let kind = NotificationKind::ApprovalNeeded { approval: *approval };
         return state.settings.notify_approvals.then(|| (format!("approval {approval}"), kind, Some(entry.session)));
     }
-    if let Change::AccountTroubled { account, problem: Some(AccountProblem::Rejected(_) | AccountProblem::ItemMissing) } = change
+    if let Change::AccountTroubled { account, problem: Some(problem) } = change
+        && matches!(problem, AccountProblem::Rejected(_) | AccountProblem::ItemMissing | AccountProblem::SignedOutElsewhere)
     {
         let provider = state.accounts.get(account)?.provider.clone();
         let epoch = state.providers.get(&provider)?.epoch;

@@ -113,6 +113,13 @@ impl<R: Rules> Supervisor<R> {
         }
     }
 
+    /// Its transport is closed: whatever it holds waits for the proof of its end, and nothing more is sent to it.
+    pub(crate) fn runtime_closes(&mut self, id: RuntimeId, failure: &Failure) {
+        if self.state.runtimes.get(&id).is_some_and(|r| r.fault.is_none() && derive::is_live(r)) {
+            self.commit(Change::RuntimeFaulted { runtime: id, failure: failure.clone() });
+        }
+    }
+
     pub(crate) fn retire(&mut self, runtime: RuntimeId, then: AfterStop) {
         if self.state.runtimes.get(&runtime).is_some_and(derive::is_live) {
             self.commit(Change::RuntimePhased { runtime, phase: Phase::Retiring { then } });
@@ -150,6 +157,10 @@ impl<R: Rules> Supervisor<R> {
 
     /// Three in a minute are enough; before that, each is waited for a little longer.
     fn count_failure(&mut self, runtime: &Runtime, failure: Failure) {
+        // What happens to an old account's process says nothing about the next one.
+        if derive::is_stale(&self.state, runtime) {
+            return;
+        }
         let counted = match runtime.session {
             Some(session) => self.state.sessions.get(&session).map(|s| s.restarts.clone()),
             None => self.state.accounts.get(&runtime.account).map(|a| a.restarts.clone()),

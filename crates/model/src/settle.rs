@@ -89,7 +89,7 @@ impl<R: Rules> Supervisor<R> {
         }
         let asks = |turn: TurnId| self.state.approvals.values().any(|a| a.turn == turn && a.state == ApprovalState::Pending);
         let turns =
-            self.state.turns.iter().filter(|(id, t)| !t.interrupting && t.state != TurnState::Probing && (late || asks(**id)));
+            self.state.turns.iter().filter(|(id, t)| !t.interrupting && t.state == TurnState::Started && (late || asks(**id)));
         for turn in turns.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.interrupt(turn);
         }
@@ -220,6 +220,7 @@ impl<R: Rules> Supervisor<R> {
         let Some((session, runtime)) = self.opened_by(id) else { return };
         let Some(process) = self.state.runtimes.get(&runtime) else { return };
         if session.turn.is_some()
+            || session.open_delay.not_before > self.now.boot
             || !needs_runtime(&self.state, session)
             || !takes_work(&self.rules, &self.state, runtime, process)
         {

@@ -11,7 +11,7 @@ use crate::{
     },
     port::{
         Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, PlanStep, RateLimit, SessionSettings, SignInMethod,
-        SignInStep, TurnOutcome, Usage,
+        SignInStep, TransportRecord, TurnOutcome, Usage,
     },
 };
 
@@ -127,6 +127,8 @@ pub enum AccountProblem {
     Rejected(Failure),
     /// The credential is gone from where it lay (keychain item, file) though nobody signed out here.
     ItemMissing,
+    /// The person's own sign-in on this computer was ended by another program.
+    SignedOutElsewhere,
     KeychainLocked,
     KeychainAbsent,
     Other(Failure),
@@ -271,7 +273,7 @@ pub struct Session {
     pub active_at: i64,
     /// Why it cannot be opened, until a person tries again.
     pub open_failure: Option<Failure>,
-    /// How often its thread was found busy in a row, and until when to wait.
+    /// How often its thread was found busy in a row, and until when to wait before it is opened or given a message.
     pub open_delay: OpenDelay,
     /// Failures of the processes that serve this session alone.
     pub restarts: Restarts,
@@ -341,8 +343,10 @@ pub struct Turn {
     pub started_at: i64,
     /// What the provider says while it tries again by itself.
     pub retrying: Option<String>,
-    /// A person asked for its end.
+    /// Its early end was asked for.
     pub interrupting: bool,
+    /// How its transport closed, while the history is being asked.
+    pub closed: Option<Box<TransportRecord>>,
 }
 
 /// How far an open turn got.
@@ -359,6 +363,7 @@ pub enum TurnState {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EndedTurn {
     pub turn: TurnId,
+    pub provider_turn: Option<ProviderTurn>,
     pub account: AccountId,
     pub message: Option<MessageId>,
     pub outcome: TurnOutcome,

@@ -30,6 +30,7 @@ impl<R: Rules> Supervisor<R> {
             started_at: self.now.wall,
             retrying: None,
             interrupting: false,
+            closed: None,
         };
         self.commit(Change::TurnDispatched { turn, entry });
         let command = AgentCommand::StartTurn { session, turn, message: message.id, text: message.text, settings };
@@ -78,6 +79,7 @@ impl<R: Rules> Supervisor<R> {
             started_at: self.now.wall,
             retrying: None,
             interrupting: false,
+            closed: None,
         };
         self.commit(Change::TurnDispatched { turn, entry });
         if unwanted {
@@ -156,8 +158,11 @@ impl<R: Rules> Supervisor<R> {
         if old {
             return;
         }
+        let delay = self.busy_delay(session).filter(|_| failure.class == FailureClass::ThreadBusy);
         if failure.class == FailureClass::SignedOut {
             self.rejected(account, failure);
+        } else if let Some(delay) = delay {
+            self.commit(Change::OpenDelayed { session, delay });
         } else if self.state.sessions.get(&session).is_some_and(|s| s.turn.is_none()) {
             self.commit(Change::SessionOpenFailed { session, failure: Some(failure) });
         }
@@ -193,7 +198,8 @@ impl<R: Rules> Supervisor<R> {
                 match capabilities.map_or(Fate::Unknown, |c| self.rules.fate(c, has_thread)) {
                     Fate::Probe => {
                         self.close_approvals(turn);
-                        self.commit(Change::TurnPhased { turn, state: TurnState::Probing });
+                        let closed = closed.cloned().map(Box::new);
+                        self.commit(Change::TurnPhased { turn, state: TurnState::Probing, closed });
                     }
                     Fate::Unknown => self.end_turn(turn, TurnOutcome::Unknown),
                     Fate::Resend => self.commit(Change::TurnReturned { turn }),
@@ -203,10 +209,10 @@ impl<R: Rules> Supervisor<R> {
                 let outcome = match (&runtime.phase, closed) {
                     (Phase::Orphan, _) => TurnOutcome::Lost,
                     (Phase::Retiring { then: AfterStop::Quit }, _) => TurnOutcome::Interrupted,
-                    (Phase::Retiring { then: AfterStop::CountFailure(failure) }, _) => TurnOutcome::Failed(failure.clone()),
                     (Phase::Starting | Phase::Ready | Phase::Retiring { .. }, Some(record)) => {
-                        TurnOutcome::Failed(transport_closed(record.clone(), turn, entry, has_thread, self))
+                        TurnOutcome::Failed(self.transport_closed(record.clone(), turn, entry))
                     }
+                    (Phase::Retiring { then: AfterStop::CountFailure(failure) }, None) => TurnOutcome::Failed(failure.clone()),
                     (Phase::Starting | Phase::Ready | Phase::Retiring { .. }, None) if entry.interrupting => {
                         TurnOutcome::Interrupted
                     }
@@ -219,11 +225,18 @@ impl<R: Rules> Supervisor<R> {
 
     /// The history was asked about a message whose process is proven gone.
     pub(crate) fn probed(&mut self, turn: TurnId, found: ProbeAnswer) {
-        if self.state.turns.get(&turn).is_none_or(|t| t.state != TurnState::Probing) {
-            return;
-        }
+        let Some(entry) = self.state.turns.get(&turn).filter(|t| t.state == TurnState::Probing) else { return };
         match found {
+            // The history knows only that it came to no end; why is known here.
+            ProbeAnswer::Found(TurnOutcome::Interrupted | TurnOutcome::Lost) if !entry.interrupting => {
+                let outcome = match entry.closed.clone() {
+                    Some(record) => TurnOutcome::Failed(self.transport_closed(*record, turn, entry)),
+                    None => TurnOutcome::Lost,
+                };
+                self.end_turn(turn, outcome);
+            }
             ProbeAnswer::Found(outcome) => self.end_turn(turn, outcome),
+            ProbeAnswer::NotFound if entry.interrupting => self.end_turn(turn, TurnOutcome::Interrupted),
             ProbeAnswer::NotFound => self.commit(Change::TurnReturned { turn }),
             ProbeAnswer::CannotTell => self.end_turn(turn, TurnOutcome::Unknown),
         }
@@ -250,6 +263,19 @@ impl<R: Rules> Supervisor<R> {
             .filter(|(_, t)| t.runtime == runtime && t.provider_turn.as_ref() == Some(named))
             .map(|(id, _)| id)
             .collect()
+    }
+
+    fn transport_closed(&self, mut record: TransportRecord, id: TurnId, turn: &Turn) -> Failure {
+        record.session = Some(turn.session);
+        record.thread = self.state.sessions.get(&turn.session).and_then(|s| s.thread.clone());
+        record.turn = Some(id);
+        record.turn_state = if turn.provider_turn.is_some() { "started" } else { "dispatched" }.to_owned();
+        Failure {
+            class: FailureClass::TransportClosed(Box::new(record)),
+            message: "The agent's process ended before this was done. What it did so far stays; send a message to go on."
+                .to_owned(),
+            detail: None,
+        }
     }
 
     fn close_approvals(&mut self, turn: TurnId) {
@@ -301,25 +327,5 @@ fn told_of_old_account(outcome: TurnOutcome) -> TurnOutcome {
         TurnOutcome::Completed | TurnOutcome::Interrupted | TurnOutcome::Failed(_) | TurnOutcome::Lost | TurnOutcome::Unknown => {
             outcome
         }
-    }
-}
-
-fn transport_closed<R: Rules>(
-    mut record: TransportRecord,
-    id: TurnId,
-    turn: &Turn,
-    has_thread: bool,
-    supervisor: &Supervisor<R>,
-) -> Failure {
-    record.session = Some(turn.session);
-    record.turn = Some(id);
-    record.turn_state = "started".to_owned();
-    if has_thread {
-        record.thread = supervisor.state.sessions.get(&turn.session).and_then(|s| s.thread.clone());
-    }
-    Failure {
-        class: FailureClass::TransportClosed(Box::new(record)),
-        message: "The agent's process ended before this was done. What it did so far stays; send a message to go on.".to_owned(),
-        detail: None,
     }
 }

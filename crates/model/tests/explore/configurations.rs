@@ -100,7 +100,7 @@ impl Start {
 
     fn done(mut self) -> Configuration {
         self.configuration.state = self.machine.state().clone();
-        let count = |h: &Hazard| matches!(h, Hazard::Kill | Hazard::Die | Hazard::Switch(_) | Hazard::Refuse);
+        let count = |h: &Hazard| matches!(h, Hazard::Kill | Hazard::Die | Hazard::Vanish | Hazard::Switch(_) | Hazard::Refuse);
         let again: u8 = self.configuration.hazards.iter().filter(|(h, _)| count(h)).map(|(_, times)| *times).sum();
         let sessions = u8::try_from(self.machine.state().sessions.len()).unwrap();
         self.configuration.starts = (2 + again) * sessions;
@@ -130,8 +130,34 @@ pub(crate) fn crashes() -> Configuration {
         .session()
         .asked(send(ONE, "a"))
         .asked(send(ONE, "b"))
-        .may(Hazard::Kill, 2)
-        .may(Hazard::Die, 2)
+        .may(Hazard::Kill, 1)
+        .may(Hazard::Die, 1)
+        .may(Hazard::Vanish, 1)
+        .done()
+}
+
+/// A message, and a process that dies again and again, until a person tries again.
+pub(crate) fn gives_up() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .may(Hazard::Die, 3)
+        .may(Hazard::Person(Input::TryAgain { session: ONE }), 1)
+        .done()
+}
+
+/// Messages that are refused, threads that are busy, answers that never come.
+pub(crate) fn refusals() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(ONE, "b"))
+        .may(Hazard::Reject, 1)
+        .may(Hazard::Busy, 1)
+        .may(Hazard::NoAnswer, 1)
+        .may(Hazard::Person(Input::TryAgain { session: ONE }), 2)
         .done()
 }
 
@@ -168,8 +194,33 @@ pub(crate) fn behind_our_back() -> Configuration {
         .asked(send(ONE, "b"))
         .may(Hazard::Switch(Some("other")), 1)
         .may(Hazard::Switch(None), 1)
-        .may(Hazard::Refuse, 1)
         .may(Hazard::Kill, 1)
+        .done()
+}
+
+/// Somebody signs out elsewhere, and in again.
+pub(crate) fn signed_out_elsewhere() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(ONE, "b"))
+        .may(Hazard::Switch(None), 1)
+        .may(Hazard::Switch(Some("me")), 1)
+        .done()
+}
+
+/// The provider refuses the account in the middle of a turn; a person tries again, or takes another account.
+pub(crate) fn refused_account() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .signed_in("other")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(ONE, "b"))
+        .asked(Input::TryAgain { session: ONE })
+        .asked(Input::UseAccount { account: SECOND })
+        .may(Hazard::Refuse, 1)
         .done()
 }
 
@@ -211,7 +262,6 @@ pub(crate) fn driven_goal() -> Configuration {
         .asked(Input::UseAccount { account: SECOND })
         .asked(Input::Interrupt { session: ONE })
         .asked(Input::ResolveUnknown { session: ONE, resend: true })
-        .may(Hazard::Die, 1)
         .may(Hazard::Kill, 1)
         .done()
 }
@@ -226,8 +276,6 @@ pub(crate) fn quit() -> Configuration {
         .asked(QUIT)
         .asked(QUIT)
         .may(Hazard::Ask, 1)
-        .may(Hazard::Answer, 1)
-        .may(Hazard::Die, 1)
         .done()
 }
 
@@ -239,7 +287,6 @@ pub(crate) fn quit_in_sign_in() -> Configuration {
         .asked(send(ONE, "a"))
         .asked(sign_in_again(FIRST))
         .asked(Input::Quit { deadline_ms: Some(1_000) })
-        .may(Hazard::Kill, 1)
         .done()
 }
 
@@ -281,7 +328,6 @@ pub(crate) fn a_process_each() -> Configuration {
         .asked(send(ONE, "a"))
         .asked(send(TWO, "b"))
         .asked(Input::ResolveUnknown { session: ONE, resend: true })
-        .may(Hazard::Die, 1)
         .may(Hazard::Kill, 1)
         .done()
 }
@@ -293,14 +339,13 @@ pub(crate) fn steering() -> Configuration {
         .session()
         .asked(send(ONE, "a"))
         .asked(steer(ONE, "b"))
-        .asked(steer(ONE, "c"))
         .asked(Input::ResolveUnknown { session: ONE, resend: false })
         .may(Hazard::Die, 1)
         .may(Hazard::Kill, 1)
         .done()
 }
 
-/// A keychain item is deleted by another program; the account is removed; a thread is held by somebody else.
+/// A keychain item is deleted by another program; and the account is removed.
 pub(crate) fn deleted_item() -> Configuration {
     Start::new(shared())
         .signed_in("me")
@@ -309,7 +354,6 @@ pub(crate) fn deleted_item() -> Configuration {
         .asked(Input::RemoveAccount { account: FIRST })
         .asked(Input::SignOut { account: FIRST, now: true })
         .may(Hazard::DeleteItem(CredentialId(0)), 1)
-        .may(Hazard::Busy, 2)
-        .may(Hazard::Kill, 1)
+        .may(Hazard::Kill, 2)
         .done()
 }

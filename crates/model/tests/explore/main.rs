@@ -4,6 +4,7 @@
 mod configurations;
 mod mistakes;
 mod promises;
+mod random;
 mod search;
 mod universe;
 mod world;
@@ -47,9 +48,13 @@ macro_rules! explored {
 
 explored! {
     crashes: ["two messages are done", "a turn is lost"];
+    gives_up: ["a given up start", "every message is done"];
+    refusals: ["two messages are done", "a message comes back"];
     sign_out: ["two messages are done", "a credential is revoked", "signed out with a running turn"];
     sign_out_and_crash: ["every message is done", "a credential is revoked", "a turn is lost"];
-    behind_our_back: ["two messages are done", "signed out with a running turn"];
+    behind_our_back: ["two messages are done"];
+    signed_out_elsewhere: ["two messages are done", "signed out with a running turn"];
+    refused_account: ["two messages are done", "a turn is completed after a refusal", "turns are completed on two accounts"];
     goal_moves: ["turns are completed on two accounts"];
     goal_survives: ["turns are completed on two accounts", "a turn is lost"];
     driven_goal: ["turns are completed on two accounts", "a turn is unknown", "an unknown message is sent again"];

@@ -1,13 +1,26 @@
 //! What must be true: in every state, at every action, and at rest.
 
+use std::rc::Rc;
+
 use turnkeep_model::{
-    Change, CredentialId, MessageId, RuntimeId, State, TurnId,
+    Change, CredentialId, Input, MessageId, RuntimeId, State, TurnId,
     derive::{self, is_busy, is_live, is_stale},
     port::{Sessions, TurnOutcome},
     state::{AccountKind, ApprovalState, Attachment, Delivery, NotificationKind, Phase, TurnState},
 };
 
 use crate::world::{Ghost, Meant, Process, World};
+
+/// Something is asked that changes what is promised.
+pub(crate) fn asked(state: &State, world: &mut World, input: &Input) {
+    if let Input::ResolveUnknown { session, resend } = input
+        && let Some(session) = state.sessions.get(session)
+    {
+        let ghost = Rc::make_mut(&mut world.ghost);
+        let decided = session.undecided.iter().map(|m| m.id.clone());
+        if *resend { ghost.resent.extend(decided) } else { ghost.done.extend(decided) }
+    }
+}
 
 /// Follows a committed change. `state` is what is true after its whole step.
 pub(crate) fn follow(state: &State, ghost: &mut Ghost, change: &Change, starts: u8) -> Result<(), String> {
@@ -148,7 +161,8 @@ pub(crate) fn receiving(ghost: &mut Ghost, by: &Process, turn: TurnId, message: 
 pub(crate) fn stopping(state: &State, runtime: RuntimeId) -> Result<(), String> {
     let orphan = state.runtimes.get(&runtime).is_none_or(|r| r.phase == Phase::Orphan);
     let running = |t: &turnkeep_model::state::Turn| t.runtime == runtime && !t.interrupting && t.state != TurnState::Probing;
-    if !orphan && state.quit.is_none() && state.turns.values().any(running) {
+    let excused = orphan || state.quit.is_some() || state.runtimes.get(&runtime).is_some_and(|r| r.fault.is_some());
+    if !excused && state.turns.values().any(running) {
         return Err("a running turn was killed".to_owned());
     }
     Ok(())
@@ -230,6 +244,10 @@ pub(crate) fn stories(state: &State, world: &World) -> Vec<&'static str> {
     told("a turn is unknown", ghost.outcomes.contains("unknown"));
     told("an unknown message is sent again", ghost.delivered.len() > ghost.resent.len() && !ghost.resent.is_empty());
     told("an approval is answered", !ghost.answered.is_empty());
+    let back = state.sessions.values().flat_map(|s| &s.queue).any(|m| m.delivery == Delivery::NotAdmitted);
+    told("a message comes back", back);
+    let after = ghost.outcomes.contains("failed") && !ghost.completed_by.is_empty() && idle;
+    told("a turn is completed after a refusal", after);
     told("a given up start", state.accounts.values().any(|a| a.restarts.given_up.is_some()));
     let revoked = state.accounts.values().any(|a| a.credential.is_none() && a.kind != AccountKind::System);
     told("a credential is revoked", revoked && state.credentials.values().all(|c| !c.owed_revocation));

@@ -7,8 +7,8 @@ use std::{
 };
 
 use turnkeep_model::{
-    ApprovalId, Effect, Input, MessageId, Now, ProviderTurn, RequestKey, RuntimeId, SessionId, State, Step, Supervisor,
-    ThreadRef, TurnId,
+    ApprovalId, Change, Effect, Input, MessageId, Now, ProviderTurn, RequestKey, RuntimeId, SessionId, State, Step, Supervisor,
+    ThreadRef, TurnId, apply,
     port::{
         AgentCommand, AgentEvent, Answer, Ask, AskBody, Choice, Failure, FailureClass, GoalStatus, Identity, Observation,
         ProbeAnswer, TransportRecord, TurnOutcome, Usage,
@@ -25,8 +25,10 @@ use crate::{
 
 /// Rules to explore with; for wrong ones also what goes wrong around the machine.
 pub(crate) trait Flaw: Rules + Clone + Default + Hash {
-    /// What an earlier run left on the disk.
-    fn reload(_state: &mut State) {}
+    /// What is made of an earlier run's state before the machine has it.
+    fn reload(_state: &State) -> Vec<Change> {
+        Vec::new()
+    }
 
     /// Whether the machine is told.
     fn hears(_state: &State, _input: &Input) -> bool {
@@ -77,7 +79,11 @@ impl<R: Flaw> Universe<R> {
             left: std::array::from_fn(|which| c.hazards.get(which).map_or(0, |(_, times)| *times)),
             ..World::default()
         };
-        Node { machine: Supervisor::with_rules(c.state.clone(), R::default()), world, clock: 1_000 }
+        let machine = Supervisor::with_rules(c.state.clone(), R::default());
+        let mut node = Node { machine, world, clock: 1_000 };
+        // What was asked for on the way to the start is asked for again.
+        self.tell(&mut node, Input::Tick).unwrap();
+        node
     }
 
     /// Tells the machine something, takes in what follows, and checks every promise.
@@ -85,13 +91,7 @@ impl<R: Flaw> Universe<R> {
         if !R::hears(node.machine.state(), &input) {
             return Ok(());
         }
-        if let Input::ResolveUnknown { session, resend } = &input
-            && let Some(session) = node.machine.state().sessions.get(session)
-        {
-            let ghost = Rc::make_mut(&mut node.world.ghost);
-            let decided = session.undecided.iter().map(|m| m.id.clone());
-            if *resend { ghost.resent.extend(decided) } else { ghost.done.extend(decided) }
-        }
+        promises::asked(node.machine.state(), &mut node.world, &input);
         let step = node.machine.handle(Now { wall: 0, boot: node.clock }, input);
         self.take_in(node, step)
     }
@@ -135,7 +135,10 @@ impl<R: Flaw> Universe<R> {
             process.stdout.clear();
         }
         let mut state = node.machine.state().clone();
-        R::reload(&mut state);
+        for change in R::reload(&state) {
+            apply(&mut state, &change);
+            promises::follow(&state, Rc::make_mut(&mut node.world.ghost), &change, self.configuration.starts)?;
+        }
         node.machine = Supervisor::with_rules(state, R::default());
         let step = node.machine.recover(Now { wall: 0, boot: node.clock });
         self.take_in(node, step)
@@ -224,12 +227,13 @@ impl<R: Flaw> Universe<R> {
     }
 
     /// A process takes the next command.
-    fn work(node: &mut Node<R>, runtime: RuntimeId, busy: bool) -> Result<(), String> {
+    fn work(node: &mut Node<R>, runtime: RuntimeId, trouble: Option<&Hazard>) -> Result<(), String> {
         let world = &mut node.world;
         let Some(mut process) = world.processes.remove(&runtime) else { return Ok(()) };
         let command = process.stdin.remove(0);
+        let (said, concerned) = (process.stdout.len(), concerned(&command));
         match command {
-            AgentCommand::OpenSession { session, .. } if busy => {
+            AgentCommand::OpenSession { session, .. } if trouble == Some(&Hazard::Busy) => {
                 process.say(AgentEvent::SessionOpenFailed { session, failure: failure(FailureClass::ThreadBusy) });
             }
             AgentCommand::OpenSession { session, goal, .. } => {
@@ -244,6 +248,9 @@ impl<R: Flaw> Universe<R> {
             AgentCommand::ReleaseSession { session } => {
                 process.seats.remove(&session);
                 process.say(AgentEvent::SessionReleased { session });
+            }
+            AgentCommand::StartTurn { session, turn, .. } if trouble == Some(&Hazard::Reject) => {
+                process.say(AgentEvent::TurnRejected { session, turn, failure: failure(FailureClass::Overloaded) });
             }
             AgentCommand::StartTurn { session, turn, message, .. } => {
                 let ghost = Rc::make_mut(&mut world.ghost);
@@ -308,6 +315,10 @@ impl<R: Flaw> Universe<R> {
             | AgentCommand::CancelSignIn
             | AgentCommand::SignOut => {}
         }
+        if trouble == Some(&Hazard::NoAnswer) {
+            process.stdout.truncate(said);
+            process.say(AgentEvent::Fault { session: concerned, failure: failure(FailureClass::Timeout) });
+        }
         world.processes.insert(runtime, process);
         Ok(())
     }
@@ -329,8 +340,8 @@ impl<R: Flaw> Universe<R> {
                 }
                 Ok(())
             }
-            Hazard::Busy => Self::work(node, runtime, true),
-            Hazard::Die => {
+            Hazard::Busy | Hazard::Reject | Hazard::NoAnswer => Self::work(node, runtime, Some(hazard)),
+            Hazard::Die | Hazard::Vanish => {
                 let world = &mut node.world;
                 let spawn =
                     world.effects.iter().find(|e| matches!(e, Effect::Spawn { runtime: r, .. } if *r == runtime)).cloned();
@@ -340,6 +351,9 @@ impl<R: Flaw> Universe<R> {
                     world.effects.remove(&spawn);
                     process.stdout.push(Said::NeverStarted);
                 } else {
+                    if *hazard == Hazard::Die {
+                        last_words(process);
+                    }
                     cut_off(&mut world.history, process);
                     process.stdout.push(Said::Gone(true));
                 }
@@ -389,7 +403,7 @@ impl<R: Flaw> Universe<R> {
                 if world.ghost.accepted.contains(message) => {}
             Hazard::Person(_) | Hazard::Kill | Hazard::Switch(_) | Hazard::DeleteItem(_) => strike(nowhere, none),
             Hazard::Answer => (0..node.machine.state().next.approval).for_each(|id| strike(RuntimeId(id), none)),
-            Hazard::Die => {
+            Hazard::Die | Hazard::Vanish => {
                 world.processes.iter().filter(|(_, p)| p.alive).for_each(|(id, _)| strike(*id, none));
                 for effect in &world.effects {
                     if let Effect::Spawn { runtime, .. } = effect {
@@ -400,6 +414,14 @@ impl<R: Flaw> Universe<R> {
             Hazard::Busy => {
                 let opens = |p: &Process| p.alive && matches!(p.stdin.first(), Some(AgentCommand::OpenSession { .. }));
                 world.processes.iter().filter(|(_, p)| opens(p)).for_each(|(r, _)| strike(*r, none));
+            }
+            Hazard::Reject => {
+                let starts = |p: &Process| p.alive && matches!(p.stdin.first(), Some(AgentCommand::StartTurn { .. }));
+                world.processes.iter().filter(|(_, p)| starts(p)).for_each(|(r, _)| strike(*r, none));
+            }
+            Hazard::NoAnswer => {
+                let asked = |p: &Process| p.alive && p.stdin.first().is_some_and(|c| concerned(c).is_some());
+                world.processes.iter().filter(|(_, p)| asked(p)).for_each(|(r, _)| strike(*r, none));
             }
             Hazard::Ask => {
                 let quiet = |seat: &Seat| seat.turn.as_ref().is_some_and(|t| t.asks.is_none());
@@ -475,7 +497,14 @@ impl<R: Flaw> Search for Universe<R> {
                 Hazard::Switch(who) => format!("{} is signed in, by another program", who.unwrap_or("nobody")),
                 Hazard::DeleteItem(credential) => format!("the keychain item of credential {credential} is deleted"),
                 Hazard::Die => format!("runtime {runtime} dies"),
-                hazard @ (Hazard::Answer | Hazard::Busy | Hazard::Ask | Hazard::Refuse | Hazard::GoalTurn) => {
+                Hazard::Vanish => format!("runtime {runtime} dies without a word"),
+                hazard @ (Hazard::Answer
+                | Hazard::Busy
+                | Hazard::Reject
+                | Hazard::NoAnswer
+                | Hazard::Ask
+                | Hazard::Refuse
+                | Hazard::GoalTurn) => {
                     format!("{hazard:?} at runtime {runtime}, session {session}")
                 }
             },
@@ -502,7 +531,7 @@ impl<R: Flaw> Search for Universe<R> {
                 self.tell(&mut node, news)?;
             }
             Act::Read(runtime) => self.read(&mut node, runtime)?,
-            Act::Work(runtime) => Self::work(&mut node, runtime, false)?,
+            Act::Work(runtime) => Self::work(&mut node, runtime, None)?,
             Act::Finish(runtime, session) => {
                 let world = &mut node.world;
                 if let Some(process) = world.processes.get_mut(&runtime) {
@@ -578,6 +607,18 @@ fn write(world: &mut World, runtime: RuntimeId, command: AgentCommand) {
     }
 }
 
+/// The session whose command must be answered.
+fn concerned(command: &AgentCommand) -> Option<SessionId> {
+    if let AgentCommand::OpenSession { session, .. }
+    | AgentCommand::ReleaseSession { session }
+    | AgentCommand::StartTurn { session, .. } = command
+    {
+        Some(*session)
+    } else {
+        None
+    }
+}
+
 fn begin(begun: &mut u8, turn: Option<TurnId>) -> Running {
     *begun += 1;
     Running { name: format!("turn {begun}"), turn, messages: Vec::new(), asks: None }
@@ -589,6 +630,25 @@ fn finish(history: &mut BTreeMap<MessageId, TurnOutcome>, process: &mut Process,
         history.insert(message, outcome.clone());
     }
     process.say(AgentEvent::TurnEnded { session, provider_turn: ProviderTurn(turn.name), outcome });
+}
+
+/// What is told when a transport closes, of each turn and of each message that waits for its answer.
+fn last_words(process: &mut Process) {
+    let closed = || failure(FailureClass::TransportClosed(Box::default()));
+    let running: Vec<_> = process.seats.iter().filter_map(|(s, seat)| Some((*s, seat.turn.as_ref()?.name.clone()))).collect();
+    for (session, name) in running {
+        let outcome = TurnOutcome::Failed(closed());
+        process.say(AgentEvent::TurnEnded { session, provider_turn: ProviderTurn(name), outcome });
+    }
+    for command in std::mem::take(&mut process.stdin) {
+        if let AgentCommand::StartTurn { session, .. } = command {
+            process.say(AgentEvent::Fault { session: Some(session), failure: closed() });
+        } else if let AgentCommand::OpenSession { session, .. } = command {
+            process.say(AgentEvent::SessionOpenFailed { session, failure: closed() });
+        } else if let AgentCommand::Steer { session, turn, message, .. } = command {
+            process.say(AgentEvent::SteerRefused { session, turn, message, failure: closed() });
+        }
+    }
 }
 
 /// The process is dead: what it worked on was not ended.

@@ -119,8 +119,10 @@ pub(crate) enum Hazard {
     Answer,
     /// The application is killed and started again.
     Kill,
-    /// An agent's process ends by itself.
+    /// An agent's process ends by itself, and what that means is told.
     Die,
+    /// The same, and only its end is told.
+    Vanish,
     /// Somebody else signs in in the person's own home, or out of it.
     Switch(Option<Who>),
     /// Another program deletes a keychain item.
@@ -133,6 +135,10 @@ pub(crate) enum Hazard {
     GoalTurn,
     /// A thread is found busy.
     Busy,
+    /// A message is refused for a reason that has nothing to do with the account.
+    Reject,
+    /// A command is carried out, and its answer never comes.
+    NoAnswer,
 }
 
 /// One thing that happens. Numbers are places in the world's ordered sets.

@@ -101,6 +101,7 @@ pub(super) fn turn(message: Option<&str>) -> Turn {
         started_at: 5,
         retrying: None,
         interrupting: false,
+        closed: None,
     }
 }
 

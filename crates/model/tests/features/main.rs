@@ -1,0 +1,18 @@
+//! What the machine does, feature by feature: a script in, facts and wishes out.
+
+mod accounts;
+mod approvals;
+mod goals;
+mod processes;
+mod quit;
+mod script;
+mod turns;
+
+use expect_test::Expect;
+
+use crate::script::Stage;
+
+/// Plays the script and compares what was shown.
+fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&Stage::new().play(script));
+}

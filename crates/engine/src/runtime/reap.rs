@@ -15,7 +15,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
-pub(crate) use system::{become_subreaper, identity};
+pub(crate) use system::{become_subreaper, bury_adopted, identity};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    sync::LazyLock,
+    sync::{LazyLock, Mutex, PoisonError},
 };
 
 use rustix::process::{
@@ -85,8 +85,35 @@ fn bury(pid: u32) {
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
+/// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
+/// started in this application's own session is waited for by whoever started it.
+pub(crate) fn bury_adopted() {
+    static SEEN: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+    let Some(ours) = stat(std::process::id()).map(|it| it.session) else { return };
+    let dead: BTreeSet<(u32, u64)> = children()
+        .into_iter()
+        .filter_map(|pid| Some((pid, stat(pid)?)))
+        .filter(|(_, it)| it.dead && it.session != ours)
+        .map(|(pid, it)| (pid, it.start_ticks))
+        .collect();
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for (pid, _) in dead.intersection(&seen) {
+        bury(*pid);
+    }
+    *seen = dead;
+}
+
+fn children() -> Vec<u32> {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok())
+        .flat_map(|text| text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
 struct Stat {
     parent: u32,
+    session: u32,
     start_ticks: u64,
     dead: bool,
 }
@@ -107,6 +134,7 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     Some(Stat {
         dead: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,
     })
 }
@@ -129,6 +157,28 @@ mod tests {
         assert_eq!((stat.parent, stat.start_ticks, stat.dead), (41, 987_654, false));
         assert!(parse(b"77 (x").is_none());
         assert!(parse(b"").is_none());
+    }
+
+    #[test]
+    fn an_orphan_that_fell_to_us_is_buried_and_a_child_that_is_waited_for_is_not() {
+        become_subreaper();
+        let mut waited_for = std::process::Command::new("/bin/true").spawn().expect("true starts");
+        let mut parent = std::process::Command::new("/bin/sh")
+            .args(["-c", "setsid sleep 0 & echo $!"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let mut orphan = String::new();
+        std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
+        let orphan: u32 = orphan.trim().parse().expect("a number");
+        parent.wait().expect("it ends");
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while stat(orphan).is_some() {
+            assert!(std::time::Instant::now() < until, "the orphan is still there");
+            bury_adopted();
+            std::thread::yield_now();
+        }
+        assert!(waited_for.wait().expect("nobody took it away").success());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use super::{Ask, Dead, Which};
 
 pub(crate) const fn become_subreaper() {}
 
+pub(crate) const fn bury_adopted() {}
+
 pub(crate) const fn identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity { pid, start_ticks: 0, boot_id: String::new() })
 }

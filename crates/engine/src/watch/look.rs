@@ -31,6 +31,8 @@ struct Told {
     keychain: Option<Keychain>,
     system: BTreeMap<ProviderId, (bool, Vec<Stamp>)>,
     credentials: BTreeMap<CredentialId, Observation>,
+    /// Items of the keychain that were not there when it last said so.
+    missing: BTreeSet<BTreeMap<String, String>>,
 }
 
 /// Tells one writing of a file from the next.
@@ -77,10 +79,11 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
         *before = files;
         changed
     });
+    let answers = matches!(told.keychain, Some(Keychain::Unlocked | Keychain::Locked));
     let mut torn = false;
     for (provider, agent) in &shared.agents {
         let sources = agent.system_sources(&system_home(&**agent, environment));
-        let found = look_at(shared, &**agent, &sources, None).await;
+        let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
         let Some(present) = found.presence() else { continue };
         let stamps: Vec<Stamp> = sources.iter().map(stamp).collect();
         if told.system.get(provider) != Some(&(present, stamps.clone())) {
@@ -91,8 +94,14 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
     told.credentials.retain(|credential, _| attended.contains_key(credential));
     for (credential, it) in attended {
         let Some(agent) = shared.agents.get(&it.provider) else { continue };
-        let sources = sources_of(shared, &**agent, environment, *credential, it.kind);
-        let found = look_at(shared, &**agent, &sources, Some(*credential)).await;
+        let sources: Vec<_> = sources_of(shared, &**agent, environment, *credential, it.kind)
+            .into_iter()
+            .map(|source| match source {
+                CredentialSource::Vault => CredentialSource::KeychainItem { attributes: shared.vault.attributes(*credential) },
+                other => other,
+            })
+            .collect();
+        let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
         torn |= found.torn;
         let Some(seen) = found.observation() else { continue };
         let seen = lock(&shared.identities).complete(*credential, seen, Says::Look);
@@ -162,7 +171,14 @@ impl Found {
     }
 }
 
-async fn look_at(shared: &Shared, agent: &dyn Agent, sources: &[CredentialSource], credential: Option<CredentialId>) -> Found {
+/// `answers`: whether the keychain is worth asking.
+async fn look_at(
+    shared: &Shared,
+    agent: &dyn Agent,
+    sources: &[CredentialSource],
+    answers: bool,
+    missing: &mut BTreeSet<BTreeMap<String, String>>,
+) -> Found {
     let mut found = Found { unsure: sources.is_empty(), ..Found::default() };
     for source in sources {
         match source {
@@ -177,22 +193,21 @@ async fn look_at(shared: &Shared, agent: &dyn Agent, sources: &[CredentialSource
                 }
                 Some(Observation::NoOne) | None => {}
             },
-            CredentialSource::KeychainItem { attributes } => match shared.vault.find(attributes).await {
-                Ok(()) => found.present = true,
-                Err(VaultError::Missing) => {}
-                // There is also a file, and without a keychain the file is all there is.
-                Err(VaultError::Absent { .. }) if sources.len() > 1 => {}
-                Err(_) => found.unsure = true,
-            },
-            CredentialSource::Vault => {
-                let Some(credential) = credential else { continue };
-                match shared.vault.has(credential).await {
-                    Ok(()) => found.present = true,
-                    Err(VaultError::Missing) => {}
-                    Err(_) => found.unsure = true,
+            CredentialSource::KeychainItem { attributes } => {
+                let answer = if answers { Some(shared.vault.find(attributes).await) } else { None };
+                match answer {
+                    Some(Ok(())) => {
+                        found.present = true;
+                        missing.remove(attributes);
+                    }
+                    Some(Err(VaultError::Missing)) => {
+                        missing.insert(attributes.clone());
+                    }
+                    // It said so while it answered, and there is a file that is looked at beside it.
+                    Some(Err(_)) | None => found.unsure |= sources.len() == 1 || !missing.contains(attributes),
                 }
             }
-            CredentialSource::None => found.unsure = true,
+            CredentialSource::Vault | CredentialSource::None => found.unsure = true,
         }
     }
     found

@@ -45,8 +45,8 @@ pub enum Arrival {
     Event { runtime: RuntimeId, event: AgentEvent },
 }
 
-/// Where results go. Unbounded, because a sender must never wait for the loop; what fills it is bounded by each
-/// runtime's own budget of unread bytes.
+/// Where results go. Unbounded, because nothing that reads an agent may wait for the loop: an agent that is not read
+/// holds its turns up. What streams never waits in the machine's queue: the loop hands it on to the feed at once.
 pub type Inbox = mpsc::UnboundedSender<Arrival>;
 
 /// What the world must be told before it starts.

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use turnkeep_model::{CredentialId, Input, ProviderId, RuntimeId, port::AgentEvent, state::AccountKind};
 
 use super::{Arrival, Filler, Shared, Wanted, lock, prepare, prepare::Why};
-use crate::runtime::{Actor, End, Order, Report};
+use crate::runtime::{Actor, End, Order, Report, bury_adopted};
 
 /// Start it and serve it to its end; what to tell the machine of the end.
 pub(super) async fn serve(
@@ -36,6 +36,10 @@ pub(super) async fn serve(
             let _ = teller.inbox.send(Arrival::Event { runtime, event });
         }
         Report::Event(event) => {
+            if matches!(event, AgentEvent::TurnEnded { .. }) {
+                // What its commands left behind and has ended since.
+                tokio::task::spawn_blocking(bury_adopted);
+            }
             let event = lock(&teller.identities).complete_event(credential, event);
             teller.tell(Input::Agent { runtime, event });
         }

@@ -82,7 +82,7 @@ async fn system(stage: &mut Stage, wanted: bool) {
 #[test]
 fn signing_in_serving_and_signing_out_by_the_program_itself() {
     on_a_bus("accounts::signing_in_serving_and_signing_out_by_the_program_itself", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(SIGNS_IN);
         sign_in(&stage, 1, 1);
         assert_eq!(step(&mut stage).await, SignInStep::OpenUrl { url: "https://example.com/code".to_owned() });
@@ -124,7 +124,7 @@ fn signing_in_serving_and_signing_out_by_the_program_itself() {
 #[test]
 fn an_item_deleted_elsewhere_is_noticed_and_nothing_is_started_without_it() {
     on_a_bus("accounts::an_item_deleted_elsewhere_is_noticed_and_nothing_is_started_without_it", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(SIGNS_IN);
         sign_in(&stage, 1, 1);
         step(&mut stage).await;
@@ -145,7 +145,7 @@ fn an_item_deleted_elsewhere_is_noticed_and_nothing_is_started_without_it() {
 #[test]
 fn a_sign_in_that_fails_or_is_given_up_leaves_nothing() {
     on_a_bus("accounts::a_sign_in_that_fails_or_is_given_up_leaves_nothing", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(SIGNS_IN);
         sign_in(&stage, 1, 1);
         step(&mut stage).await;

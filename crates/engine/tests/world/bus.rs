@@ -3,11 +3,18 @@
 
 use std::{
     fs,
+    future::poll_fn,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
+    pin::Pin,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
 };
+
+use futures_core::Stream;
+
+use crate::fake::PATIENCE;
+
+const NAME: &str = "org.freedesktop.secrets";
 
 /// The bus of this test process and what runs on it; ends with it.
 pub(crate) struct Bus {
@@ -38,12 +45,15 @@ impl Bus {
         Self { folder, children: vec![daemon] }
     }
 
-    pub(crate) fn with_keyring(mut self) -> Self {
-        self.start_keyring();
+    pub(crate) async fn with_keyring(mut self) -> Self {
+        self.start_keyring().await;
         self
     }
 
-    pub(crate) fn start_keyring(&mut self) {
+    pub(crate) async fn start_keyring(&mut self) {
+        let bus = zbus::Connection::session().await.expect("the bus");
+        let names = zbus::fdo::DBusProxy::new(&bus).await.expect("the bus");
+        let mut owners = names.receive_name_owner_changed_with_args(&[(0, NAME)]).await.expect("it is told");
         let mut keyring = self
             .command("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
@@ -54,27 +64,18 @@ impl Bus {
             .expect("gnome-keyring-daemon starts");
         keyring.stdin.take().expect("piped").write_all(b"test\n").expect("it takes the password");
         self.children.push(keyring);
-        let until = Instant::now() + Duration::from_secs(20);
-        while !self.owned("org.freedesktop.secrets") {
-            assert!(Instant::now() < until, "the keychain did not come to the bus");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let came = async {
+            while !names.name_has_owner(NAME.try_into().expect("a name")).await.expect("the bus answers") {
+                poll_fn(|context| Pin::new(&mut owners).poll_next(context)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, came).await.expect("the keychain comes to the bus");
     }
 
     pub(crate) fn end_keyring(&mut self) {
         let mut keyring = self.children.pop().expect("it runs");
         keyring.kill().expect("it is ours");
         keyring.wait().expect("it ends");
-    }
-
-    fn owned(&self, name: &str) -> bool {
-        self.say(
-            "org.freedesktop.DBus",
-            "/org/freedesktop/DBus",
-            "org.freedesktop.DBus.NameHasOwner",
-            &[&format!("string:{name}")],
-        )
-        .contains("true")
     }
 
     /// A command with this bus and a home of its own.

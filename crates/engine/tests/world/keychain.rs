@@ -60,7 +60,7 @@ async fn keychain(stage: &mut Stage, wanted: impl Fn(&Keychain) -> bool) {
 #[test]
 fn a_key_is_kept_given_to_the_child_alone_and_forgotten() {
     on_a_bus("keychain::a_key_is_kept_given_to_the_child_alone_and_forgotten", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(TAKES_KEY);
         sign_in(&stage, &format!(" {KEY}\n"));
         let Ok(Observation::Someone(identity)) = signed_in(&mut stage).await else { panic!("not signed in") };
@@ -102,7 +102,7 @@ fn a_key_is_kept_given_to_the_child_alone_and_forgotten() {
 #[test]
 fn a_key_deleted_by_another_program_is_noticed_within_two_seconds() {
     on_a_bus("keychain::a_key_deleted_by_another_program_is_noticed_within_two_seconds", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(TAKES_KEY);
         keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
         sign_in(&stage, KEY);
@@ -130,7 +130,7 @@ fn a_key_deleted_by_another_program_is_noticed_within_two_seconds() {
 #[test]
 fn locked_is_not_missing_and_nobody_is_asked() {
     on_a_bus("keychain::locked_is_not_missing_and_nobody_is_asked", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let mut stage = Stage::new(TAKES_KEY);
         keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
         sign_in(&stage, KEY);
@@ -158,11 +158,11 @@ fn a_keychain_that_comes_later_and_goes_again_is_noticed() {
         sign_in(&stage, KEY);
         let failure = signed_in(&mut stage).await.expect_err("absent");
         assert_eq!(failure.class, FailureClass::KeychainAbsent);
-        bus.start_keyring();
+        bus.start_keyring().await;
         keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
         bus.end_keyring();
         keychain(&mut stage, |it| matches!(it, Keychain::Absent { .. })).await;
-        bus.start_keyring();
+        bus.start_keyring().await;
         keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
         sign_in(&stage, KEY);
         signed_in(&mut stage).await.expect("a restarted keychain is as good");
@@ -189,7 +189,7 @@ fn without_a_bus_there_is_no_keychain_and_nothing_is_written_elsewhere() {
 #[test]
 fn a_keychain_that_hangs_keeps_nobody_waiting() {
     on_a_bus("keychain::a_keychain_that_hangs_keeps_nobody_waiting", async |bus| {
-        let bus = bus.with_keyring();
+        let bus = bus.with_keyring().await;
         let vault = Vault::new("test-hang");
         bus.signal_keyring(rustix::process::Signal::STOP);
         let begun = Instant::now();

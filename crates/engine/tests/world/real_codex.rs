@@ -23,7 +23,7 @@ fn codex_is_found_behind_its_script_and_serves_with_a_key_of_the_vault() {
         return;
     }
     on_a_bus("real_codex::codex_is_found_behind_its_script_and_serves_with_a_key_of_the_vault", async |bus| {
-        let _bus = bus.with_keyring();
+        let _bus = bus.with_keyring().await;
         let root = tempfile::tempdir().expect("a folder");
         let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/agents/node_modules/.bin");
         let environment = BTreeMap::from([

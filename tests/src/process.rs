@@ -21,6 +21,8 @@ pub struct Row {
     pub parent: i32,
     /// One letter, as in `ps`: `R`, `S`, `Z`, …
     pub state: char,
+    /// The first one may have ended while others run on.
+    pub threads: u32,
     /// Clock ticks between boot and the start of the process.
     pub start_ticks: u64,
     /// The kernel's name for it, at most 15 bytes.
@@ -43,6 +45,7 @@ fn parse_stat(line: &str) -> Option<Row> {
         pid: pid.trim().parse().ok()?,
         parent: fields.get(1)?.parse().ok()?,
         state: fields.first()?.chars().next()?,
+        threads: fields.get(17)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,
         name: name.to_owned(),
     })
@@ -73,7 +76,7 @@ fn below(root: i32, rows: Vec<Row>) -> Vec<Row> {
     while let Some(pid) = todo.pop() {
         for child in children.remove(&pid).unwrap_or_default() {
             todo.push(child.pid);
-            if child.state != 'Z' {
+            if child.state != 'Z' || child.threads > 1 {
                 found.push(child);
             }
         }
@@ -191,12 +194,16 @@ pub fn end_all(select: impl Fn() -> Vec<Row>) -> Result<()> {
     bail!("these processes survived SIGKILL: {}", left.join("; "))
 }
 
-/// Takes the exit status of a dead direct child from the kernel, so that its number is free again.
+/// Takes the exit status of a dead direct child from the kernel, so that its number is free again. Its last threads may
+/// need a moment; a child that does not end is left.
 pub fn reap(pid: i32) {
-    if let Some(id) = Pid::from_raw(pid) {
+    let Some(id) = Pid::from_raw(pid) else { return };
+    let taken = wait::until_within(Duration::from_secs(2), "exit status", || match waitpid(Some(id), WaitOptions::NOHANG) {
+        Ok(None) | Err(Errno::INTR) => None,
         // No such child: somebody else has waited for it, which is as good.
-        let _ = waitpid(Some(id), WaitOptions::NOHANG);
-    }
+        Ok(Some(_)) | Err(_) => Some(()),
+    });
+    drop(taken);
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! A world of paper for tests: what a well-behaved one would answer to each effect, and what a person might want.
 
 use turnkeep_model::{
-    AccountId, ApprovalId, CredentialId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, SessionId,
-    SignInId, State, ThreadRef, TurnId,
+    AccountId, ApprovalId, CredentialId, Effect, Input, ItemId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId,
+    SessionId, SignInId, State, ThreadRef, TurnId,
     port::{
         AgentCommand, AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals,
-        Identity, Item, ItemBody, Observation, PlanStep, PlanStepStatus, ProbeAnswer, SessionSettings, Sessions, SignInMethod,
-        TransportRecord, TurnOutcome, Usage,
+        Identity, Item, ItemBody, Model, Observation, PlanStep, PlanStepStatus, ProbeAnswer, RateLimit, SessionSettings,
+        Sessions, SignInMethod, SignInStep, TransportRecord, TurnOutcome, Usage,
     },
-    state::{Asker, Installed, Keychain, ProcessIdentity},
+    state::{AppSettings, Asker, Attachment, Installed, Keychain, ProcessIdentity, Session},
 };
 
 pub(crate) fn provider() -> ProviderId {
@@ -16,8 +16,12 @@ pub(crate) fn provider() -> ProviderId {
 }
 
 pub(crate) fn provider_found() -> Input {
+    provider_serves(Sessions::Many)
+}
+
+pub(crate) fn provider_serves(sessions: Sessions) -> Input {
     let capabilities = Capabilities {
-        sessions: Sessions::Many,
+        sessions,
         resume: true,
         steer: true,
         interrupt: true,
@@ -176,15 +180,16 @@ pub(crate) fn anything(state: &State, what: u8, which: u8, how: u8) -> Input {
     let credential = *pick(state.credentials.keys(), which).unwrap_or(&CredentialId(1));
     let approval = *pick(state.approvals.keys(), which).unwrap_or(&ApprovalId(1));
     let sign_in = *pick(state.sign_ins.keys(), which).unwrap_or(&SignInId(1));
+    let runtime = *pick(state.runtimes.keys(), which).unwrap_or(&RuntimeId(1));
     let (turn, (runtime, of)) = pick(state.turns.iter(), which)
-        .map_or((TurnId(1), (RuntimeId(u64::from(how % 6) + 1), session)), |(id, entry)| (*id, (entry.runtime, entry.session)));
+        .map_or((TurnId(1), (runtime, session)), |(id, entry)| (*id, (entry.runtime, entry.session)));
     let waiting = pick(state.sessions.iter().filter(|(_, entry)| !entry.queue.is_empty()), which);
     let (holder, queued) = waiting.map_or((session, MessageId::new("m0")), |(id, entry)| (*id, entry.queue[0].id.clone()));
     let undecided = pick(state.sessions.iter().filter(|(_, entry)| !entry.undecided.is_empty()), which);
     let message = MessageId::new(format!("m{how}"));
     let even = how.is_multiple_of(2);
     let goal = |status| Some(GoalSpec { objective: "win".into(), status, token_budget: None });
-    match what % 40 {
+    match what % 56 {
         0 => create_session(),
         1..=5 => Input::Send { session, message, text: "send".into() },
         6 | 7 => Input::Steer { session: of, message, text: "steer".into() },
@@ -227,16 +232,72 @@ pub(crate) fn anything(state: &State, what: u8, which: u8, how: u8) -> Input {
         }
         36 => agent(runtime, item(of, turn, "said", even)),
         37 => {
-            let outcome = match how % 3 {
+            let outcome = match how % 4 {
                 0 => TurnOutcome::Completed,
                 1 => TurnOutcome::Unknown,
-                _ => TurnOutcome::Failed(failure("failed")),
+                2 => TurnOutcome::Failed(failure("failed")),
+                _ => TurnOutcome::Failed(Failure { class: FailureClass::SignedOut, ..failure("who?") }),
             };
             agent(runtime, AgentEvent::TurnEnded { session: of, provider_turn: named(turn), outcome })
         }
         38 => agent(runtime, AgentEvent::SessionOpenFailed { session, failure: failure("no such thread") }),
-        _ => agent(runtime, AgentEvent::TurnRejected { session: of, turn, failure: failure("rejected") }),
+        39 => agent(runtime, AgentEvent::TurnRejected { session: of, turn, failure: failure("rejected") }),
+        40..=42 => {
+            let steered = pick(state.turns.iter().filter(|(_, entry)| !entry.steers.is_empty()), which);
+            let Some((turn, entry)) = steered else { return Input::Steer { session: of, message, text: "steer".into() } };
+            let (session, message) = (entry.session, entry.steers[usize::from(how) % entry.steers.len()].id.clone());
+            let event = if how.is_multiple_of(4) {
+                AgentEvent::Steered { session, turn: *turn, message }
+            } else {
+                AgentEvent::SteerRefused { session, turn: *turn, message, failure: failure("busy") }
+            };
+            agent(entry.runtime, event)
+        }
+        43 => {
+            let busy = Failure { class: FailureClass::ThreadBusy, ..failure("busy") };
+            let opening = pick(state.sessions.iter().filter_map(|(id, entry)| opening(*id, entry)), which);
+            let (session, runtime) = opening.unwrap_or((session, runtime));
+            agent(runtime, AgentEvent::SessionOpenFailed { session, failure: if even { busy } else { failure("no") } })
+        }
+        44 => Input::DismissNotification { key: pick(state.notifications.keys(), which).cloned().unwrap_or_default() },
+        45 => {
+            let settings = SessionSettings { model: Some(format!("model {how}")), ..SessionSettings::default() };
+            Input::SetSessionSettings { session, settings }
+        }
+        46 => Input::RenameAccount { account, label: format!("label {how}") },
+        47 => Input::ChangeSettings { settings: AppSettings { muted: even, ..AppSettings::default() } },
+        48 => agent(runtime, AgentEvent::TurnRetrying { session: of, provider_turn: named(turn), message: "again".into() }),
+        49 => agent(runtime, AgentEvent::Models { models: vec![model(how)] }),
+        50 => agent(runtime, AgentEvent::RateLimits { limits: vec![limit(how)], plan: Some("plan".into()) }),
+        51 => agent(runtime, AgentEvent::TitleChanged { session: of, title: format!("its title {how}") }),
+        52 => agent(runtime, AgentEvent::Fault { session: even.then_some(of), failure: failure("senseless") }),
+        53 => Input::Revoked { credential, result: Err(failure("offline")) },
+        54 => Input::SignInStep { sign_in, step: SignInStep::OpenUrl { url: "https://a.example".into() } },
+        _ => {
+            let found = if even { ProbeAnswer::Found(TurnOutcome::Completed) } else { ProbeAnswer::CannotTell };
+            Input::Probed { turn, found }
+        }
     }
+}
+
+fn model(number: u8) -> Model {
+    Model {
+        id: format!("model {number}"),
+        name: String::new(),
+        description: String::new(),
+        efforts: Vec::new(),
+        default_effort: None,
+        is_default: true,
+    }
+}
+
+fn limit(number: u8) -> RateLimit {
+    RateLimit { window_minutes: None, used_percent: number % 100, resets_at: None }
+}
+
+fn opening(id: SessionId, session: &Session) -> Option<(SessionId, RuntimeId)> {
+    let Attachment::Opening { runtime } = session.attachment else { return None };
+    Some((id, runtime))
 }
 
 fn pick<T>(among: impl Iterator<Item = T>, which: u8) -> Option<T> {

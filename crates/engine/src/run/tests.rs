@@ -37,6 +37,9 @@ pub(super) struct Record {
     pub(super) attended: Arc<Mutex<Vec<usize>>>,
     pub(super) staged: Arc<Mutex<Vec<String>>>,
     pub(super) inbox: Arc<Mutex<Option<Inbox>>>,
+    /// Where the system tells of the engine's thread.
+    #[cfg(target_os = "linux")]
+    thread: Arc<Mutex<PathBuf>>,
 }
 
 /// Answers what is asked, at once and well; a turn ends only when the test says so.
@@ -140,16 +143,30 @@ pub(super) struct Rig {
 
 pub(super) fn launch(path: &Path, crash: Crash, eager: bool) -> (Engine, Handle, Record) {
     let (writer, reader, loaded) = store::open(path).unwrap();
+    launch_with(path, (writer, reader, loaded.state), crash, eager)
+}
+
+fn launch_with(
+    path: &Path,
+    (writer, reader, state): (Writer, store::Reader, turnkeep_model::State),
+    crash: Crash,
+    eager: bool,
+) -> (Engine, Handle, Record) {
     let record = Record::default();
     let (seen, database) = (record.clone(), path.to_path_buf());
     let (engine, handle) = Kit {
-        feed: loaded.state.clone(),
-        machine: Brittle(Supervisor::new(loaded.state)),
+        feed: state.clone(),
+        machine: Brittle(Supervisor::new(state)),
         recovery: None,
         writer,
         reader,
         world: move |inbox: Inbox| {
             *seen.inbox.lock().unwrap() = Some(inbox.clone());
+            #[cfg(target_os = "linux")]
+            {
+                let thread = std::fs::read_link("/proc/thread-self").unwrap();
+                *seen.thread.lock().unwrap() = Path::new("/proc").join(thread);
+            }
             for input in [play::provider_found(), Input::SystemAccount { provider: play::provider(), present: true }] {
                 inbox.send(Arrival::Input(input)).unwrap();
             }
@@ -394,23 +411,8 @@ async fn nothing_is_done_while_the_disk_is_full_and_it_goes_on_by_itself() {
         writer.connection().pragma_update(None, "max_page_count", pages).unwrap();
     };
     let pages: u32 = writer.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
-    limit(&mut writer, pages + 8);
-    let record = Record::default();
-    let seen = record.clone();
-    let database = path.clone();
-    let (engine, handle) = Kit {
-        feed: loaded.state.clone(),
-        machine: Brittle(Supervisor::new(loaded.state)),
-        recovery: None,
-        writer,
-        reader,
-        world: move |inbox: Inbox| Paper { inbox, record: seen, database, eager: false },
-        clock: || PlainClock { start: Instant::now(), at: None },
-        crash: Crash::default(),
-        lock: None,
-    }
-    .launch()
-    .unwrap();
+    limit(&mut writer, pages + 20);
+    let (engine, handle, record) = launch_with(&path, (writer, reader, loaded.state), Crash::default(), false);
     let rename = |title: String| Input::CreateSession {
         provider: play::provider(),
         folder: "/f".into(),
@@ -418,7 +420,7 @@ async fn nothing_is_done_while_the_disk_is_full_and_it_goes_on_by_itself() {
         settings: Default::default(),
         thread: None,
     };
-    handle.submit(play::provider_found()).await.unwrap();
+    until(&handle, "an account", |snapshot| !snapshot.state.accounts.is_empty()).await;
     let mut done = 0;
     let held = loop {
         let asked = handle.clone();
@@ -454,21 +456,7 @@ async fn a_write_that_fails_ends_it_before_anything_is_done() {
     let path = folder.path().join("turnkeep.db");
     let (mut writer, reader, loaded) = store::open(&path).unwrap();
     writer.connection().execute_batch("PRAGMA query_only = 1").unwrap();
-    let record = Record::default();
-    let (seen, database) = (record.clone(), path.clone());
-    let (engine, handle) = Kit {
-        feed: loaded.state.clone(),
-        machine: Brittle(Supervisor::new(loaded.state)),
-        recovery: None,
-        writer,
-        reader,
-        world: move |inbox: Inbox| Paper { inbox, record: seen, database, eager: false },
-        clock: || PlainClock { start: Instant::now(), at: None },
-        crash: Crash::default(),
-        lock: None,
-    }
-    .launch()
-    .unwrap();
+    let (engine, handle, record) = launch_with(&path, (writer, reader, loaded.state), Crash::default(), false);
     let snapshot = until(&handle, "the trouble", |snapshot| snapshot.trouble.is_some()).await;
     assert!(!snapshot.trouble.unwrap().passing);
     assert_eq!(snapshot.state.seq.0, 0, "nothing is shown that is not written");
@@ -505,5 +493,61 @@ async fn a_reader_that_was_too_slow_begins_again_with_a_page() {
     assert!(first.total < last);
     let Some(TranscriptEvent::Page(again)) = transcript.next().await else { panic!("a page, because events were lost") };
     assert!(again.total >= last && again.entries.len() == 5);
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_is_not_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("turnkeep.db");
+    let (mut writer, reader, loaded) = store::open(&path).unwrap();
+    let pages: u32 = writer.connection().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    writer.connection().pragma_update(None, "max_page_count", pages + 20).unwrap();
+    let (engine, handle, record) = launch_with(&path, (writer, reader, loaded.state), Crash::default(), false);
+    until(&handle, "an account", |snapshot| !snapshot.state.accounts.is_empty()).await;
+    let session = handle.submit(play::create_session()).await.unwrap().session.unwrap();
+    let before = handle.snapshot().state.seq;
+    let asked = handle.clone();
+    let waiting = tokio::spawn(async move { asked.send(session, MessageId::new("m"), "x".repeat(400_000)).await });
+    let snapshot = until(&handle, "a full disk", |snapshot| snapshot.trouble.is_some()).await;
+    assert_eq!(snapshot.state.seq, before);
+    assert!(!waiting.is_finished());
+    let effects = record.effects.lock().unwrap().clone();
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Spawn { .. })), "{effects:#?}");
+    handle.quit(None);
+    tokio::time::timeout(SOON, handle.exited()).await.unwrap();
+    engine.join();
+    assert!(waiting.await.unwrap().is_err(), "it was never acknowledged");
+}
+
+/// Nothing but news wakes an engine: no timer runs when there is nothing to wait for, also with a session open, a turn
+/// running and a window looking.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_idle_engine_sleeps() {
+    let rig = Rig::new();
+    let (session, _, runtime) = rig.with_turn().await;
+    let mut transcript = rig.handle.open_transcript(session, 10).await.unwrap();
+    transcript.next().await.unwrap();
+    let switches = || -> u64 {
+        let status = std::fs::read_to_string(rig.record.thread.lock().unwrap().join("status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+        line.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    // The first second may still have work of before in it.
+    let mut counted = Vec::new();
+    for _ in 0..3 {
+        let before = switches();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        counted.push(switches() - before);
+    }
+    assert!(counted.contains(&0), "woken each second: {counted:?}");
+    let before = switches();
+    rig.say(Arrival::Event {
+        runtime,
+        event: AgentEvent::Delta { session, item: ItemId::new("answer"), stream: DeltaStream::AgentMessage, text: "x".into() },
+    });
+    tokio::time::timeout(SOON, transcript.next()).await.unwrap().unwrap();
+    assert!(switches() > before, "the count can move");
     rig.quit().await;
 }

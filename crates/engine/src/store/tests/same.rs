@@ -1,7 +1,11 @@
 //! The tables and the journal tell the same story: whatever happened, reading the one equals folding the other.
 
 use proptest::prelude::*;
-use turnkeep_model::{Change, Input, Now, Seq, State, Step, Supervisor, apply};
+use turnkeep_model::{
+    Change, Input, Now, Seq, State, Step, Supervisor, apply,
+    port::{AgentEvent, Answer, Choice, Failure, FailureClass, Sessions, TurnOutcome},
+    state::{ApprovalState, Asker},
+};
 
 use super::*;
 use crate::play;
@@ -19,7 +23,7 @@ struct Story {
 }
 
 impl Story {
-    fn new() -> Self {
+    fn new(sessions: Sessions) -> Self {
         let mut story = Self {
             bench: Bench::new(),
             supervisor: Supervisor::new(State::default()),
@@ -31,9 +35,11 @@ impl Story {
         story.bench.writer.hurry();
         let step = story.supervisor.recover(story.now);
         story.took(step);
-        for input in
-            [play::provider_found(), Input::SystemAccount { provider: play::provider(), present: true }, play::create_session()]
-        {
+        for input in [
+            play::provider_serves(sessions),
+            Input::SystemAccount { provider: play::provider(), present: true },
+            play::create_session(),
+        ] {
             story.take(input);
         }
         story
@@ -89,12 +95,47 @@ impl Story {
                 self.took(step);
             }
             11 if how < 20 => self.take(Input::Quit { deadline_ms: Some(50) }),
+            14 if how < 128 => self.refuse_a_steer(how),
+            15 if how < 64 => self.reject_an_account(),
+            13 if how < 128 => self.answer_a_question(),
             12 | 13 => self.commit(),
             _ => {
                 let input = play::anything(self.supervisor.state(), what, which, how);
                 self.take(input);
             }
         }
+    }
+
+    /// Something is added to a running turn, and comes back.
+    fn refuse_a_steer(&mut self, how: u8) {
+        let running = self.supervisor.state().turns.values().find(|turn| turn.provider_turn.is_some());
+        let Some((session, runtime)) = running.map(|turn| (turn.session, turn.runtime)) else { return };
+        let message = MessageId::new(format!("steer {how}"));
+        self.take(Input::Steer { session, message: message.clone(), text: "steer".into() });
+        let holder = self.supervisor.state().turns.iter().find(|(_, turn)| turn.steers.iter().any(|steer| steer.id == message));
+        let Some(turn) = holder.map(|(id, _)| *id) else { return };
+        self.take(play::agent(runtime, AgentEvent::SteerRefused { session, turn, message, failure: play::failure("busy") }));
+    }
+
+    /// The agent asks, and a person answers.
+    fn answer_a_question(&mut self) {
+        let running = self.supervisor.state().turns.values().find(|turn| turn.provider_turn.is_some());
+        let Some((session, runtime)) = running.map(|turn| (turn.session, turn.runtime)) else { return };
+        self.take(play::agent(runtime, play::approval(session)));
+        let pending = self.supervisor.state().approvals.iter().find(|(_, entry)| entry.state == ApprovalState::Pending);
+        let Some(approval) = pending.map(|(id, _)| *id) else { return };
+        self.take(Input::AnswerApproval { approval, answer: Answer::Choice(Choice::Allow), by: Asker::Api });
+    }
+
+    /// The provider does not accept a credential, and a person tries it again.
+    fn reject_an_account(&mut self) {
+        let running = self.supervisor.state().turns.values().find(|turn| turn.provider_turn.is_some());
+        let Some(turn) = running.cloned() else { return };
+        let failure = Failure { class: FailureClass::SignedOut, ..play::failure("who?") };
+        let (session, provider_turn) = (turn.session, turn.provider_turn.unwrap());
+        let outcome = TurnOutcome::Failed(failure);
+        self.take(play::agent(turn.runtime, AgentEvent::TurnEnded { session, provider_turn, outcome }));
+        self.take(Input::TryAgain { session });
     }
 
     fn check(&mut self) {
@@ -121,7 +162,8 @@ proptest! {
 
     #[test]
     fn tables_journal_and_machine_agree(actions in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 0..160)) {
-        let mut story = Story::new();
+        let one = actions.len().is_multiple_of(2);
+        let mut story = Story::new(if one { Sessions::One } else { Sessions::Many });
         for action in actions {
             story.act(action);
         }
@@ -139,61 +181,85 @@ fn the_stories_reach_every_kind_of_entity() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::<String, u32>::new();
-    for _ in 0..24 {
+    for sessions in [Sessions::One, Sessions::Many].into_iter().cycle().take(24) {
         let actions = prop::collection::vec(any::<(u8, u8, u8, u8)>(), 400).new_tree(&mut runner).unwrap().current();
-        let mut story = Story::new();
+        let mut story = Story::new(sessions);
         actions.into_iter().for_each(|action| story.act(action));
         for (name, count) in story.seen {
             *seen.entry(name).or_default() += count;
         }
     }
     let wanted = [
+        "ProviderKnown",
+        "ModelsListed",
         "AccountAdded",
+        "AccountRenamed",
+        "AccountRemoved",
+        "EpochBegan",
         "AccountSignedIn",
         "AccountSignedOut",
-        "ApprovalAnswered",
-        "ApprovalMoot",
-        "ApprovalRequested",
+        "AccountIdentified",
+        "AccountTroubled",
+        "AccountTried",
+        "AccountRestartsCounted",
+        "AccountVerified",
+        "LimitsRead",
         "CredentialAdded",
-        "CredentialForgotten",
-        "EpochBegan",
-        "GoalSet",
-        "ItemRecorded",
-        "KeychainSeen",
-        "MessageEdited",
-        "MessageQueued",
-        "MessageRemoved",
-        "NotificationDismissed",
-        "NotificationRaised",
-        "NotificationShown",
-        "PlanChanged",
-        "QuitBegan",
-        "Recovered",
         "RevocationOwed",
-        "RuntimePhased",
+        "RevocationDelayed",
+        "CredentialForgotten",
+        "SignInBegan",
+        "SignInStepped",
+        "SignInCancelling",
+        "SignInFailed",
+        "SignInClosed",
+        "KeychainSeen",
+        "RuntimeRequested",
         "RuntimeProcess",
         "RuntimeReady",
+        "RuntimeFaulted",
+        "RuntimePhased",
         "RuntimeRemoved",
-        "RuntimeRequested",
-        "SessionArchived",
-        "SessionAttached",
         "SessionCreated",
-        "SessionOpenFailed",
-        "SessionRead",
-        "SessionRenamed",
-        "SignInBegan",
-        "SignInClosed",
-        "SignInFailed",
-        "SteerDelivered",
-        "SteerSent",
+        "SessionAttached",
         "ThreadNamed",
-        "TurnDispatched",
-        "TurnEnded",
-        "TurnInterrupting",
-        "TurnReturned",
-        "TurnStarted",
-        "UnknownResolved",
+        "SessionConfigured",
+        "SessionRenamed",
+        "SessionArchived",
+        "SessionRead",
+        "SessionOpenFailed",
+        "OpenDelayed",
+        "RestartsCounted",
+        "GoalSet",
+        "GoalHeld",
+        "PlanChanged",
         "UsageCounted",
+        "PreviewChanged",
+        "MessageQueued",
+        "MessageEdited",
+        "MessageRemoved",
+        "TurnDispatched",
+        "TurnStarted",
+        "TurnPhased",
+        "TurnRetrying",
+        "TurnInterrupting",
+        "SteerSent",
+        "SteerDelivered",
+        "SteerReturned",
+        "UndecidedSettled",
+        "UnknownResolved",
+        "TurnReturned",
+        "TurnEnded",
+        "ItemRecorded",
+        "ApprovalRequested",
+        "ApprovalAnswered",
+        "ApprovalMoot",
+        "NotificationRaised",
+        "NotificationShown",
+        "NotificationDismissed",
+        "SettingsChanged",
+        "QuitBegan",
+        "Recovered",
     ];
     let missing: Vec<_> = wanted.iter().filter(|name| !seen.contains_key(**name)).collect();
     assert!(missing.is_empty(), "never happened: {missing:?}\nhappened: {seen:#?}");
@@ -202,7 +268,7 @@ fn the_stories_reach_every_kind_of_entity() {
 /// A row that is not written is found.
 #[test]
 fn a_forgotten_row_is_noticed() {
-    let mut story = Story::new();
+    let mut story = Story::new(Sessions::Many);
     story.take(play::send(1, "m"));
     story.commit();
     story.bench.writer.connection().execute("UPDATE sessions SET body = replace(body, '/folder', '/other')", []).unwrap();

@@ -26,7 +26,7 @@ use crate::{
 
 /// Inputs that are decided on and written down together.
 const TOGETHER: usize = 256;
-/// How often a full disk is tried again.
+/// How often a write that may yet work is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 /// A deadline that its own tick did not clear is a defect; it must not become a busy loop.
 const TICK_PAUSE: Duration = Duration::from_millis(20);
@@ -242,7 +242,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
         Ok(())
     }
 
-    /// Commits, and holds everything still for as long as the disk is full.
+    /// Commits, and holds everything still for as long as the disk is full or somebody else holds the file.
     async fn write(
         &mut self,
         before: Arc<State>,
@@ -275,7 +275,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
                     self.feed.trouble(None);
                     return Ok((next, back, committed));
                 }
-                Err(error @ StoreError::Full { .. }) => {
+                Err(error) if error.passing() => {
                     changes = back;
                     self.hold(&error, asks).await?;
                 }

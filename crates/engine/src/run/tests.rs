@@ -548,6 +548,45 @@ async fn an_idle_engine_sleeps() {
         event: AgentEvent::Delta { session, item: ItemId::new("answer"), stream: DeltaStream::AgentMessage, text: "x".into() },
     });
     tokio::time::timeout(SOON, transcript.next()).await.unwrap().unwrap();
-    assert!(switches() > before, "the count can move");
+    // It is counted when the thread goes back to sleep.
+    let moved = async {
+        while switches() == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, moved).await.expect("the count can move");
+    rig.quit().await;
+}
+
+#[tokio::test]
+async fn a_forced_quit_waits_for_no_writer_that_hangs() {
+    let rig = Rig::new();
+    let session = rig.with_session().await;
+    let other = rusqlite::Connection::open(&rig.path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let asked = rig.handle.clone();
+    let waiting = tokio::spawn(async move { asked.send(session, MessageId::new("m"), "x".into()).await });
+    rig.handle.quit(None);
+    let second = Instant::now();
+    rig.handle.quit(None);
+    assert_eq!(tokio::time::timeout(SOON, rig.handle.exited()).await.unwrap(), Ended::Forced);
+    assert!(second.elapsed() < Duration::from_millis(2_500), "{:?}", second.elapsed());
+    assert!(waiting.await.unwrap().is_err(), "it was never acknowledged");
+    rig.engine.join();
+}
+
+#[tokio::test]
+async fn a_database_that_somebody_else_holds_is_waited_for() {
+    let rig = Rig::new();
+    let session = rig.with_session().await;
+    let other = rusqlite::Connection::open(&rig.path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let asked = rig.handle.clone();
+    let waiting = tokio::spawn(async move { asked.send(session, MessageId::new("m"), "x".into()).await });
+    let snapshot = rig.until("the trouble", |snapshot| snapshot.trouble.is_some()).await;
+    assert!(snapshot.trouble.unwrap().message.contains("another program"));
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(tokio::time::timeout(SOON, waiting).await.unwrap().unwrap().unwrap().changed);
+    rig.until("no trouble", |snapshot| snapshot.trouble.is_none()).await;
     rig.quit().await;
 }

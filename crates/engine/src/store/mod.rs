@@ -31,6 +31,9 @@ pub enum StoreError {
     /// Nothing was written; trying again may work once there is room.
     #[error("the disk that holds {path} takes no more (full, or over a quota): make room, then Turnkeep goes on by itself")]
     Full { path: PathBuf },
+    /// Nothing was written; trying again works once the other program lets go.
+    #[error("another program holds the database {path} locked: close it, then Turnkeep goes on by itself")]
+    Busy { path: PathBuf },
     /// The file is not a database, or a damaged one.
     #[error("the database {path} is damaged ({detail})")]
     Damaged { path: PathBuf, detail: String },
@@ -49,6 +52,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The same may be tried again, and will work once the cause is gone.
+    #[must_use]
+    pub fn passing(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::Busy { .. })
+    }
+
     /// What a failure of SQLite means.
     fn of(path: &std::path::Path, error: &rusqlite::Error) -> Self {
         use rusqlite::ErrorCode as Code;
@@ -60,6 +69,7 @@ impl StoreError {
         }
         match error.sqlite_error_code() {
             Some(Code::DiskFull) => Self::Full { path },
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Busy { path },
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Damaged { path, detail },
             Some(
                 Code::SystemIoFailure | Code::CannotOpen | Code::ReadOnly | Code::PermissionDenied | Code::NoLargeFileSupport,

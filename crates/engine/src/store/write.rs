@@ -75,7 +75,7 @@ impl Writer {
     /// Writes the batch. Afterwards it survives the end of this process, and a loss of power if the batch asks for that.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing of the batch is written. Only [`StoreError::Full`] may be tried again.
+    /// [`StoreError`]; then nothing of the batch is written. Only a [`StoreError::passing`] one may be tried again.
     pub fn commit(&mut self, batch: &Batch) -> Result<Committed, StoreError> {
         if batch.journal.is_empty() {
             return Ok(Committed::default());

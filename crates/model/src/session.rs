@@ -8,7 +8,8 @@ use crate::{
     port::{AgentCommand, GoalSpec, GoalStatus, Goals, SessionSettings},
     rules::{Rules, takes_work},
     state::{
-        AccountProblem, Attachment, Delivery, Keychain, NotificationKind, OpenDelay, QueuedMessage, Restarts, Session, TurnState,
+        AccountProblem, Attachment, Delivery, Keychain, NotificationKind, OpenDelay, Phase, QueuedMessage, Restarts, Session,
+        TurnState,
     },
     supervisor::Supervisor,
 };
@@ -104,7 +105,7 @@ impl<R: Rules> Supervisor<R> {
         self.commit(Change::GoalSet { session, goal: goal.clone() });
         match attachment {
             _ if goals != Goals::Native || held => {}
-            Attachment::Open { runtime } => {
+            Attachment::Open { runtime } if self.state.runtimes.get(&runtime).is_some_and(|r| r.phase == Phase::Ready) => {
                 let works = self.state.runtimes.get(&runtime).is_some_and(|r| takes_work(&self.rules, &self.state, runtime, r));
                 let sleeps = goal.as_ref().is_none_or(|g| g.status != GoalStatus::Active);
                 if works || sleeps {
@@ -115,7 +116,7 @@ impl<R: Rules> Supervisor<R> {
             }
             // What was given along when it was asked to open is not the goal any more.
             Attachment::Opening { .. } => self.commit(Change::GoalHeld { session, held: true }),
-            Attachment::Releasing { .. } | Attachment::Detached => {}
+            Attachment::Open { .. } | Attachment::Releasing { .. } | Attachment::Detached => {}
         }
     }
 

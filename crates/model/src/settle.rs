@@ -82,6 +82,11 @@ impl<R: Rules> Supervisor<R> {
         let late = quit.deadline.is_some_and(|d| d <= self.now.boot);
         let too_late = quit.forced || quit.deadline.is_some_and(|d| d + INTERRUPT_GRACE <= self.now.boot);
         if too_late {
+            // Cut off on purpose: that is what is said of them, also if their end is only seen at the next start.
+            let running = self.state.turns.iter().filter(|(_, t)| !t.interrupting && t.state == TurnState::Started);
+            for turn in running.map(|(id, _)| *id).collect::<Vec<_>>() {
+                self.commit(Change::TurnInterrupting { turn });
+            }
             for runtime in self.state.runtimes.keys().copied().collect::<Vec<_>>() {
                 self.retire(runtime, AfterStop::Quit);
             }
@@ -298,6 +303,10 @@ impl<R: Rules> Supervisor<R> {
         }
         for id in &self.live {
             let Some(session) = state.sessions.get(id) else { continue };
+            // Nothing is asked of a process that is being stopped, or that an earlier run left.
+            if held_by(session).and_then(|r| state.runtimes.get(&r)).is_none_or(|r| r.phase != Phase::Ready) {
+                continue;
+            }
             match session.attachment {
                 Attachment::Opening { runtime } => {
                     wanted.push(Effect::Open { runtime, command: self.opening(*id, session) });

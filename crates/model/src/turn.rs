@@ -96,6 +96,10 @@ impl<R: Rules> Supervisor<R> {
             return;
         }
         self.commit(Change::TurnInterrupting { turn });
+        // One that is being stopped, or that an earlier run left, ends anyway.
+        if self.state.runtimes.get(&runtime).is_none_or(|r| r.phase != Phase::Ready) {
+            return;
+        }
         if self.capable(session, |c| c.interrupt) {
             if state == TurnState::Started {
                 self.ask(Effect::Command { runtime, command: AgentCommand::Interrupt { session, turn } });
@@ -207,6 +211,7 @@ impl<R: Rules> Supervisor<R> {
             }
             TurnState::Started => {
                 let outcome = match (&runtime.phase, closed) {
+                    (Phase::Orphan, _) if entry.interrupting => TurnOutcome::Interrupted,
                     (Phase::Orphan, _) => TurnOutcome::Lost,
                     (Phase::Retiring { then: AfterStop::Quit }, _) => TurnOutcome::Interrupted,
                     (Phase::Starting | Phase::Ready | Phase::Retiring { .. }, Some(record)) => {

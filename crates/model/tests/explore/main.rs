@@ -1,6 +1,8 @@
 //! Explores the machine in a hostile environment, exhaustively within small bounds: every promise holds in every state,
 //! and from every state a settled one can be reached. The same search finds each of ten deliberate mistakes.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod configurations;
 mod mistakes;
 mod promises;
@@ -20,6 +22,7 @@ use crate::{
 
 const LIMIT: usize = 1_000_000;
 
+#[expect(clippy::print_stdout, reason = "how much was seen is worth to know")]
 fn whole(name: &str, configuration: Configuration) -> Found {
     let universe = Universe::<Sound>::new(configuration);
     let begun = Instant::now();

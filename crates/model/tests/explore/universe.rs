@@ -106,9 +106,9 @@ impl<R: Flaw> Universe<R> {
                 Effect::Command { command: AgentCommand::ListModels | AgentCommand::ReadRateLimits, .. } => {}
                 Effect::Command { runtime, command }
                 | Effect::Open { runtime, command }
-                | Effect::Probe { runtime, command, .. } => write(&mut node.world, runtime, command),
+                | Effect::Probe { runtime, command, .. } => write(&mut node.world, runtime, command)?,
                 Effect::Release { runtime, session } => {
-                    write(&mut node.world, runtime, AgentCommand::ReleaseSession { session });
+                    write(&mut node.world, runtime, AgentCommand::ReleaseSession { session })?;
                 }
                 Effect::Spawn { .. }
                 | Effect::Stop { .. }
@@ -601,10 +601,15 @@ impl Process {
     }
 }
 
-fn write(world: &mut World, runtime: RuntimeId, command: AgentCommand) {
-    if let Some(process) = world.processes.get_mut(&runtime).filter(|p| p.alive) {
+fn write(world: &mut World, runtime: RuntimeId, command: AgentCommand) -> Result<(), String> {
+    let Some(process) = world.processes.get_mut(&runtime) else { return Ok(()) };
+    if process.orphan {
+        return Err("something is asked of a process that nobody can talk to".to_owned());
+    }
+    if process.alive {
         process.stdin.push(command);
     }
+    Ok(())
 }
 
 /// The session whose command must be answered.

@@ -111,6 +111,7 @@ pub(crate) struct Meant {
 }
 
 /// Something that may happen only so often.
+#[expect(clippy::large_enum_variant, reason = "there are a few of them, and they are not moved")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hazard {
     /// A person or a program asks.

@@ -134,19 +134,18 @@ fn after_a_crash_only_what_has_work_is_opened() {
     check(
         &format!("{RUNNING} .ended 0 0 p0 completed\n .session\n .goal 1 active\n killed\n gone 0"),
         expect![[r#"
-        killed
-            Recovered
-            RuntimePhased runtime=0 phase=Orphan
-            => Notify key=turn 0 completed
-            => Reap runtime=0
-            => Open runtime=0 OpenSession session=1 thread=None
-        gone 0
-            SessionAttached session=0 attachment=Detached
-            SessionAttached session=1 attachment=Detached
-            RuntimeRemoved runtime=0
-            RuntimeRequested runtime=1
-            => Spawn runtime=1 account=0 credential=0
-    "#]],
+            killed
+                Recovered
+                RuntimePhased runtime=0 phase=Orphan
+                => Notify key=turn 0 completed
+                => Reap runtime=0
+            gone 0
+                SessionAttached session=0 attachment=Detached
+                SessionAttached session=1 attachment=Detached
+                RuntimeRemoved runtime=0
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+        "#]],
     );
 }
 

@@ -80,7 +80,7 @@ fn a_quit_has_a_deadline_if_one_is_set() {
 #[test]
 fn a_second_quit_forces() {
     check(
-        &format!("{RUNNING} .goal 0 active\n quit\n quit\n quit\n later"),
+        &format!("{RUNNING} .goal 0 active\n quit\n quit\n quit\n later\n killed\n gone 0"),
         expect![[r#"
             quit
                 QuitBegan quit=Quit { since: 1009, deadline: None, forced: false }
@@ -89,11 +89,21 @@ fn a_second_quit_forces() {
             quit
                 GoalSet session=0
                 QuitBegan quit=Quit { since: 1009, deadline: 2510, forced: true }
+                TurnInterrupting turn=0
                 RuntimePhased runtime=0 phase=Retiring { then: Quit }
                 => Stop runtime=0 force=true
             quit
             later
                 => Exit
+            killed
+                Recovered
+                RuntimePhased runtime=0 phase=Orphan
+                => Reap runtime=0
+            gone 0
+                TurnEnded turn=0 outcome=Interrupted
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0
+                GoalHeld session=0 held=false
         "#]],
     );
 }

@@ -260,9 +260,10 @@ fn show(shown: &mut String, step: &Step) {
         writeln!(shown, "    {}", brief(&format!("{change:?}"))).unwrap();
     }
     for effect in &step.effects {
-        let text = match effect {
-            Effect::Command { runtime, command } => format!("{} by={runtime}", brief(&format!("{command:?}"))),
-            _ => brief(&format!("{effect:?}")),
+        let text = if let Effect::Command { runtime, command } = effect {
+            format!("{} by={runtime}", brief(&format!("{command:?}")))
+        } else {
+            brief(&format!("{effect:?}"))
         };
         writeln!(shown, "    => {text}").unwrap();
     }

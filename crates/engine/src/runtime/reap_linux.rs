@@ -183,12 +183,18 @@ mod tests {
 
     #[test]
     fn a_process_that_only_has_the_same_pid_is_not_signalled() {
-        let mut child = std::process::Command::new("/bin/sleep").arg("60").spawn().expect("sleep starts");
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", "trap 'exit 7' TERM; echo set; while :; do sleep 0.01; done"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let mut set = [0; 4];
+        std::io::Read::read_exact(&mut child.stdout.take().expect("piped"), &mut set).expect("it has set its trap");
         let real = identity(child.id()).expect("it has a stat");
         signal(&ProcessIdentity { start_ticks: real.start_ticks + 1, ..real.clone() }, Ask::Firmly);
         signal(&ProcessIdentity { boot_id: "another boot".to_owned(), ..real.clone() }, Ask::Firmly);
-        assert!(child.try_wait().expect("it can be waited for").is_none(), "another process was signalled");
-        signal(&real, Ask::Firmly);
-        assert!(!child.wait().expect("it ends").success());
+        signal(&real, Ask::Politely);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(7), "it was ended by a signal that was meant for another: {status}");
     }
 }

@@ -133,6 +133,7 @@ fn an_item_deleted_elsewhere_is_noticed_and_nothing_is_started_without_it() {
         attend(&stage, AccountKind::PrivateHome);
         stage.spawn(1, AccountKind::PrivateHome);
         stage.ready().await;
+        stage.nothing_is_observed().await;
         let begun = Instant::now();
         bus.clear(&[("service", "fake auth")]);
         assert_eq!(observed(&mut stage).await, Observation::NoOne);

@@ -335,6 +335,19 @@ impl Stage {
         .await
     }
 
+    /// Half a second in which nothing is observed of any credential.
+    pub(crate) async fn nothing_is_observed(&mut self) {
+        let observed = async {
+            loop {
+                if let Some(Arrival::Input(input @ Input::Observed { .. })) = self.arrivals.recv().await {
+                    return input;
+                }
+            }
+        };
+        let observed = tokio::time::timeout(Duration::from_millis(500), observed).await;
+        assert!(observed.is_err(), "{observed:?}");
+    }
+
     pub(crate) async fn started(&mut self) -> ProcessIdentity {
         self.input("the start", |input| match input {
             Input::RuntimeStarted { process, .. } => Some(process.clone()),

@@ -111,6 +111,7 @@ fn a_key_deleted_by_another_program_is_noticed_within_two_seconds() {
         // Something else of the same person: no news of ours.
         bus.store(&[("service", "other")], "x");
         bus.clear(&[("service", "other")]);
+        stage.nothing_is_observed().await;
         let user = format!("{}/1", stage.instance);
         let begun = Instant::now();
         bus.clear(&[("service", "dev.turnkeep.Turnkeep"), ("username", user.as_str())]);

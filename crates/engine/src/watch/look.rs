@@ -96,13 +96,18 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
         let Some(agent) = shared.agents.get(&it.provider) else { continue };
         let sources: Vec<_> = sources_of(shared, &**agent, environment, *credential, it.kind)
             .into_iter()
-            .map(|source| match source {
-                CredentialSource::Vault => CredentialSource::KeychainItem { attributes: shared.vault.attributes(*credential) },
-                other => other,
+            .map(|source| match source == CredentialSource::Vault {
+                true => CredentialSource::KeychainItem { attributes: shared.vault.attributes(*credential) },
+                false => source,
             })
             .collect();
         let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
+        tracing::debug!(%credential, ?found, answers, "looked");
         torn |= found.torn;
+        if found.present && found.someone.is_none() {
+            // It is there again, whoever it is: that it was not is no news of the past, but may be news of the future.
+            told.credentials.remove(credential);
+        }
         let Some(seen) = found.observation() else { continue };
         let seen = lock(&shared.identities).complete(*credential, seen, Says::Look);
         if told.credentials.get(credential) != Some(&seen) {

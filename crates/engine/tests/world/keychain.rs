@@ -48,6 +48,15 @@ async fn signed_in(stage: &mut Stage) -> Result<Observation, turnkeep_model::por
         .await
 }
 
+async fn observed(stage: &mut Stage) -> Observation {
+    stage
+        .input("an observation", |input| match input {
+            Input::Observed { credential: CredentialId(1), observation } => Some(observation.clone()),
+            _ => None,
+        })
+        .await
+}
+
 async fn keychain(stage: &mut Stage, wanted: impl Fn(&Keychain) -> bool) {
     stage
         .input("the state of the keychain", |input| match input {
@@ -198,5 +207,21 @@ fn a_keychain_that_hangs_keeps_nobody_waiting() {
         assert!(begun.elapsed() < Duration::from_millis(3_500), "{:?}", begun.elapsed());
         bus.signal_keyring(rustix::process::Signal::CONT);
         assert_eq!(vault.look().await, Keychain::Unlocked);
+    });
+}
+
+#[test]
+fn a_key_that_was_looked_for_before_it_was_stored_is_noticed_when_it_goes() {
+    on_a_bus("keychain::a_key_that_was_looked_for_before_it_was_stored_is_noticed_when_it_goes", async |bus| {
+        let bus = bus.with_keyring().await;
+        let mut stage = Stage::new(TAKES_KEY);
+        keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
+        attend(&stage, AccountKind::ApiKey);
+        assert_eq!(observed(&mut stage).await, Observation::NoOne);
+        sign_in(&stage, KEY);
+        signed_in(&mut stage).await.expect("signed in");
+        stage.nothing_is_observed().await;
+        bus.clear(&[("service", "dev.turnkeep.Turnkeep")]);
+        assert_eq!(observed(&mut stage).await, Observation::NoOne);
     });
 }

@@ -76,6 +76,7 @@ fn build(app: &AppHandle, shell: &Shell) -> tauri::Result<WebviewWindow> {
         .title(title(shell))
         .inner_size(width, height)
         .min_inner_size(LEAST.0, LEAST.1)
+        .prevent_overflow()
         .maximized(frame.is_some_and(|frame| frame.maximized))
         .data_directory(shell.places.data.join("webview"))
         .devtools(cfg!(debug_assertions))

@@ -60,7 +60,7 @@ async fn run(shell: Shell, item: Item) {
             return;
         }
     };
-    tracing::info!("the tray is there");
+    tracing::info!("the tray is served");
     follow(shell, |tray| {
         let handle = handle.clone();
         async move {

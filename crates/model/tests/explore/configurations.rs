@@ -276,6 +276,7 @@ pub(crate) fn quit() -> Configuration {
         .asked(QUIT)
         .asked(QUIT)
         .may(Hazard::Ask, 1)
+        .may(Hazard::Kill, 1)
         .done()
 }
 

@@ -155,10 +155,9 @@ impl Window {
         self.post(&format!("element/{}/clear", element.0), &json!({})).map(|_| ())
     }
 
-    /// The text that a person sees.
+    /// The text as it is laid out. Not WebDriver's own notion of it, which leaves out what is clipped to one line.
     pub fn text(&self, element: &Element) -> Result<String> {
-        let text = self.get(&format!("element/{}/text", element.0))?;
-        Ok(text.as_str().unwrap_or_default().to_owned())
+        Ok(self.property(element, "innerText")?.as_str().unwrap_or_default().to_owned())
     }
 
     /// An attribute as it is written in the page.

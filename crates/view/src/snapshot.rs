@@ -157,6 +157,7 @@ fn account_state(facts: &Facts<'_>, id: AccountId, account: &state::Account) -> 
     match &account.problem {
         Some(AccountProblem::Rejected(failure)) => dto::AccountState::Rejected { failure: parts::failure(failure) },
         Some(AccountProblem::ItemMissing) => dto::AccountState::ItemMissing,
+        Some(AccountProblem::SignedOutElsewhere) => dto::AccountState::SignedOut,
         Some(AccountProblem::KeychainLocked) => dto::AccountState::KeychainLocked,
         Some(AccountProblem::KeychainAbsent) => dto::AccountState::KeychainAbsent,
         Some(AccountProblem::Other(failure)) => dto::AccountState::Troubled { failure: parts::failure(failure) },

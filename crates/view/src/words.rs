@@ -158,6 +158,9 @@ pub fn quit_now(turns: usize) -> String {
 
 // ---- why a message waits -------------------------------------------------------------------
 
+/// Of a turn whose end nobody saw.
+pub const LOST_TURN: &str = "Turnkeep was ended while this turn ran, so how it ended is not known. What the agent did so far stays. \
+                        Send a message to go on.";
 pub const WAITS_FOR_QUIT: &str = "Kept, and not sent before Turnkeep starts again.";
 pub const WAITS_FOR_TURN: &str = "Sent when the running turn ends.";
 pub const WAITS_FOR_TRY_AGAIN: &str = "Waits until you try again.";

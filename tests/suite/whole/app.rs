@@ -1,12 +1,13 @@
 //! The application under test, and what a person does with it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use harness::desktop::{Desktop, Keyring, Notification, Options};
+use harness::desktop::{Desktop, Keyring, Notification, OpenWindow, Options, Picture};
 use harness::mock_model::MockModel;
 use harness::process::{self, Row};
 use harness::webdriver::{Inspector, Window};
@@ -69,7 +70,8 @@ impl App {
         let outcome = app.launch(&[]).and_then(|()| test(&mut app)).and_then(|()| app.check_log());
         outcome.with_context(|| {
             let name = format!("failed-{}", std::thread::current().name().unwrap_or("test").replace("::", "-"));
-            let picture = app.picture(&name).map_or_else(|error| format!("no picture: {error:#}"), |()| format!("artifacts/{name}.png"));
+            let picture =
+                app.picture(&name).map_or_else(|error| format!("no picture: {error:#}"), |()| format!("artifacts/{name}.png"));
             let log = fs::read_to_string(app.desktop.logs().join("turnkeep.log")).unwrap_or_default();
             let lines: Vec<_> = log.lines().collect();
             let last = lines[lines.len().saturating_sub(40)..].join("\n");
@@ -86,6 +88,7 @@ impl App {
         command
             .args(arguments)
             .env("SHELL", "/bin/bash")
+            .env("TURNKEEP_LOG", "info,turnkeep=debug,turnkeep_engine=debug")
             .env_remove("TURNKEEP_HOME")
             .envs(self.inspector.env())
             .stdin(Stdio::null())
@@ -140,12 +143,12 @@ impl App {
     }
 
     /// Waits for the application's window, whatever it says after its name.
-    pub(crate) fn wait_window(&self) -> Result<harness::desktop::OpenWindow> {
+    pub(crate) fn wait_window(&self) -> Result<OpenWindow> {
         wait::until("window of the application", || self.find_window())
     }
 
     /// The application's window, if there is one.
-    pub(crate) fn find_window(&self) -> Option<harness::desktop::OpenWindow> {
+    pub(crate) fn find_window(&self) -> Option<OpenWindow> {
         self.desktop.windows().ok()?.into_iter().find(|window| window.title.contains(TITLE) && window.visible)
     }
 
@@ -187,11 +190,21 @@ impl App {
         self.page()?.wait_for(&format!("[data-testid=account][data-state={state}]")).map(|_| ())
     }
 
-    /// Keeps a picture of the whole screen, for people to look at.
+    /// Keeps a picture of the whole screen, for people to look at. The first paint of a window comes some time after the
+    /// window, and nothing tells when.
     pub(crate) fn picture(&self, name: &str) -> Result<()> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../artifacts");
         fs::create_dir_all(&folder)?;
-        self.desktop.screenshot(&folder.join(format!("{name}.png")))
+        let file = folder.join(format!("{name}.png"));
+        let picture = wait::until_within(Duration::from_secs(5), "painted window", || {
+            let picture = self.desktop.picture().ok()?;
+            let painted = self.find_window().is_none_or(|window| is_painted(&picture, &window));
+            painted.then_some(picture)
+        });
+        match picture {
+            Ok(picture) => picture.save(&file),
+            Err(_) => self.desktop.screenshot(&file),
+        }
     }
 
     // ---- what a person does often --------------------------------------------------------------
@@ -200,7 +213,8 @@ impl App {
     pub(crate) fn pass_welcome(&self) -> Result<()> {
         let page = self.page()?;
         wait::until("welcome or list", || {
-            (page.find(&test_id("first-run")).ok()?.is_some() || page.find(&test_id("session-list")).ok()?.is_some()).then_some(())
+            (page.find(&test_id("first-run")).ok()?.is_some() || page.find(&test_id("session-list")).ok()?.is_some())
+                .then_some(())
         })?;
         if page.find(&test_id("first-run"))?.is_some() {
             self.click("skip-first-run")?;
@@ -262,6 +276,7 @@ impl App {
     /// Our own log says nothing of a bug of ours.
     pub(crate) fn check_log(&self) -> Result<()> {
         let log = fs::read_to_string(self.desktop.logs().join("turnkeep.log"))?;
+        ensure!(log.contains("INFO"), "the application has no log");
         for line in log.lines() {
             if line.contains("ERROR") || line.contains("panicked") {
                 bail!("the log says: {line}");
@@ -280,6 +295,20 @@ impl Drop for App {
             let _ = child.wait();
         }
     }
+}
+
+/// Whether there is more than one colour in the middle of the window.
+fn is_painted(picture: &Picture, window: &OpenWindow) -> bool {
+    let across = |start: i16, size: u16| {
+        let from = u16::try_from(start.max(0)).unwrap_or(0);
+        (from + size / 4..from + size / 4 * 3).step_by(2)
+    };
+    let seen: BTreeSet<[u8; 3]> = across(window.y, window.height)
+        .flat_map(|y| across(window.x, window.width).map(move |x| (x, y)))
+        .filter(|&(x, y)| x < picture.width && y < picture.height)
+        .map(|(x, y)| picture.at(x, y))
+        .collect();
+    seen.len() > 4
 }
 
 /// The selector of a test id.

@@ -35,12 +35,7 @@ fn a_kill_in_mid_turn_loses_nothing_that_was_written_and_the_turn_is_accounted_f
         app.see("transcript", "The first answer.")?;
         app.see("transcript", "Second")?;
         app.picture("after-the-kill")?;
-        let text = app.page()?.execute("return document.body.innerText", &[])?.to_string();
-        ensure!(!text.contains("Running"), "a turn is still said to run: {text}");
-        ensure!(
-            ["stopped", "interrupted", "lost", "not finish", "unknown"].iter().any(|word| text.to_lowercase().contains(word)),
-            "nothing is said of what became of the turn: {text}"
-        );
+        app.see("failure", "Turnkeep was ended while this turn ran")?;
         // And it goes on: nothing is sent a second time by itself.
         app.mock.open("gap");
         app.mock.on("Third", vec![Reply::say("The third answer.")]);

@@ -37,6 +37,8 @@ fn a_running_turn_finishes(app: &mut App, sign_out: impl FnOnce(&mut App) -> Res
     app.mock.wait_at("middle")?;
     let codex = app.wait_codex()?;
     sign_out(app)?;
+    app.page()?.wait_for("[data-testid=old-account]").context("nothing says that the turn runs on an old account")?;
+    app.click("mode-queue")?;
     app.send("Meanwhile").context("a message while signed out")?;
     app.see("queued", "Meanwhile")?;
     ensure!(process::row(codex.pid).is_some(), "the running turn was ended by the sign-out");
@@ -79,7 +81,10 @@ fn signing_out_in_the_settings_ends_an_idle_process() -> Result<()> {
         app.see_account("signedOut")?;
         app.picture("signed-out")?;
         let left = app.desktop.keyring_items()?;
-        ensure!(!left.iter().any(|item| app.desktop.keyring_secret(item).is_ok_and(|s| s == KEY.as_bytes())), "the key is still there");
+        ensure!(
+            !left.iter().any(|item| app.desktop.keyring_secret(item).is_ok_and(|s| s == KEY.as_bytes())),
+            "the key is still there"
+        );
         Ok(())
     })
 }

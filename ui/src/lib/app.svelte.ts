@@ -27,6 +27,8 @@ const PAGE = 200;
 class App {
   snapshot = $state.raw<Snapshot | null>(null);
   view = $state.raw<View>({ type: "sessions" });
+  /** The session that was opened last. */
+  private last: string | null = null;
   dialog = $state.raw<Dialog | null>(null);
   /** The last refused command that no form shows itself. */
   problem = $state.raw<CommandError | null>(null);
@@ -103,7 +105,18 @@ class App {
     this.problem = null;
   }
 
+  /** From the settings to where one came from. */
+  back(): void {
+    const session = this.snapshot?.sessions.find((s) => s.id === this.last);
+    if (session) this.open(session.id, "composer");
+    else {
+      this.go({ type: "sessions" });
+      this.wants = "list";
+    }
+  }
+
   open(session: string, then: Place | null = null): void {
+    this.last = session;
     if (this.opened !== session) {
       this.go({ type: "session", session });
       void this.run(shell.openSession(session));
@@ -153,6 +166,14 @@ class App {
 
   providerName(id: string): string {
     return this.provider(id)?.name ?? id;
+  }
+
+  /** Whether a new message of this provider's sessions would wait for a sign-in. */
+  signedOut(id: string): boolean {
+    const provider = this.provider(id);
+    if (provider?.installed.type !== "found") return false;
+    const current = this.account(provider.current);
+    return current === null || ["signedOut", "itemMissing", "rejected"].includes(current.state.type);
   }
 
   account(id: string | null): Account | null {

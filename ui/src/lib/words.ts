@@ -217,6 +217,7 @@ export const words = {
       send: "Starts a turn",
       steer: "Read during this turn, without interrupting it",
       queue: "Sent when this turn ends",
+      signedOut: "Waits until you sign in",
       wait: (why: string) => `Waits: ${why}`,
       quitting: "Turnkeep is quitting: no new turn starts",
     },

@@ -58,7 +58,10 @@ mod linux {
                 news = next(&mut owner) => news,
             };
             match news {
-                Some(Ok(_)) => looker.look(),
+                Some(Ok(news)) => {
+                    tracing::debug!(?news, "news of the keychain");
+                    looker.look();
+                }
                 Some(Err(error)) => return Err(error),
                 None => return Ok(()),
             }

@@ -1,7 +1,7 @@
 //! The small types, one to one.
 
 use super::{FailureClass, SignInStep, TurnOutcome, dto, port, state};
-use crate::display;
+use crate::{display, words};
 
 /// What a screen acts on, and the words for the rest.
 #[must_use]
@@ -59,9 +59,14 @@ pub(super) fn outcome(outcome: &TurnOutcome) -> (dto::Outcome, Option<dto::Failu
         TurnOutcome::Completed => (dto::Outcome::Completed, None),
         TurnOutcome::Interrupted => (dto::Outcome::Interrupted, None),
         TurnOutcome::Failed(why) => (dto::Outcome::Failed, Some(failure(why))),
-        TurnOutcome::Lost => (dto::Outcome::Lost, None),
+        TurnOutcome::Lost => (dto::Outcome::Lost, Some(lost())),
         TurnOutcome::Unknown => (dto::Outcome::Unknown, None),
     }
+}
+
+/// The machine keeps no words for it.
+fn lost() -> dto::Failure {
+    dto::Failure { code: "lost".to_owned(), message: words::LOST_TURN.to_owned(), detail: None }
 }
 
 pub(super) fn installed(installed: &state::Installed) -> dto::Installed {

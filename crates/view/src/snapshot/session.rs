@@ -174,7 +174,7 @@ fn sign_in(state: &State, provider: &ProviderId) -> SignedIn {
     let Some(account) = current.and_then(|id| state.accounts.get(&id)) else { return SignedIn::No };
     match &account.problem {
         Some(AccountProblem::Rejected(_)) => SignedIn::Rejected,
-        Some(AccountProblem::ItemMissing) => SignedIn::No,
+        Some(AccountProblem::ItemMissing | AccountProblem::SignedOutElsewhere) => SignedIn::No,
         Some(AccountProblem::KeychainLocked) => SignedIn::Locked,
         Some(AccountProblem::KeychainAbsent) => SignedIn::NoKeychain,
         Some(AccountProblem::Other(_)) => SignedIn::Troubled,

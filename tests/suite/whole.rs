@@ -4,6 +4,7 @@
 
 mod app;
 mod crash;
+mod groups;
 mod keychain;
 mod sign_in;
 mod sign_out;

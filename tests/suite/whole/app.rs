@@ -195,6 +195,10 @@ impl App {
     pub(crate) fn picture(&self, name: &str) -> Result<()> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../artifacts");
         fs::create_dir_all(&folder)?;
+        if let Some(page) = &self.window {
+            // As the page is now: the screen may be some frames behind it.
+            page.screenshot(&folder.join(format!("{name}-page.png")))?;
+        }
         let file = folder.join(format!("{name}.png"));
         let picture = wait::until_within(Duration::from_secs(5), "painted window", || {
             let picture = self.desktop.picture().ok()?;
@@ -205,6 +209,12 @@ impl App {
             Ok(picture) => picture.save(&file),
             Err(_) => self.desktop.screenshot(&file),
         }
+    }
+
+    /// Keeps a picture of the screen once a notification is on it.
+    pub(crate) fn picture_of_notification(&self, name: &str) -> Result<()> {
+        wait::until("notification on the screen", || (self.desktop.displayed_count().ok()? > 0).then_some(()))?;
+        self.picture(name)
     }
 
     // ---- what a person does often --------------------------------------------------------------
@@ -237,9 +247,14 @@ impl App {
     /// Makes a session in the person's project folder.
     pub(crate) fn new_session(&self, title: &str) -> Result<()> {
         self.click("new-session")?;
+        // The folder of the last session stands there already.
+        let folder = self.page()?.wait_for(&test_id("new-folder"))?;
+        self.page()?.clear(&folder)?;
         self.type_into("new-folder", &self.project().display().to_string())?;
         self.type_into("new-title", title)?;
         self.click("new-create")?;
+        self.see("session-title", title)?;
+        self.page()?.wait_gone("dialog[open]")?;
         self.page()?.wait_for(&test_id("composer-input")).map(|_| ())
     }
 

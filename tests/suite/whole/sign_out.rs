@@ -106,7 +106,7 @@ fn a_key_deleted_by_another_program_ends_an_idle_process_and_the_person_is_told(
         delete_the_key(app)?;
         gone_in_time(&codex, since)?;
         let told = app.desktop.wait_notification("of the sign-out", |n| n.actions.iter().any(|a| a.label == "Sign in"))?;
-        app.picture("notification-signed-out")?;
+        app.picture_of_notification("notification-signed-out")?;
         app.desktop.choose_action(&told, "Sign in")?;
         app.wait_window().map(|_| ())
     })

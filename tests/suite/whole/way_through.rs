@@ -44,7 +44,7 @@ fn from_the_click_on_the_tray_icon_to_the_notification_of_the_finished_turn() ->
         let told = app
             .desktop
             .wait_notification("of the finished turn", |n| n.summary.contains("Greeting") || n.body.contains("Greeting"))?;
-        app.picture("notification")?;
+        app.picture_of_notification("notification")?;
         ensure!(app.web_processes()?.is_empty(), "a web process without a window");
 
         // Its button opens that session.
@@ -76,7 +76,7 @@ fn an_approval_is_given_from_the_notification_and_the_command_runs_once() -> Res
         app.new_session("Proof")?;
         app.send("Leave a proof")?;
         // While one looks at the session, it is asked there and not by a notification.
-        app.page()?.wait_for(&test_id("approval"))?;
+        app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
         app.see("approval", &command)?;
         app.picture("approval")?;
         ensure!(app.notifications_of("Proof").is_empty(), "a notification for what one is looking at");
@@ -99,7 +99,7 @@ fn an_approval_is_given_from_the_notification_and_the_command_runs_once() -> Res
         let asked = app.desktop.wait_notification("that asks", |n| n.actions.iter().any(|a| a.label.contains("Allow")))?;
         // A notification daemon that reads markup is given it escaped.
         ensure!(asked.body.replace("&gt;", ">").contains(&command), "the command is not shown: {asked:?}");
-        app.picture("notification-approval")?;
+        app.picture_of_notification("notification-approval")?;
         app.desktop.choose_action(&asked, "Allow once")?;
         app.mock.wait_at("end")?;
         ensure!(fs::read_to_string(&proof)? == "ran\n", "it ran {:?}", fs::read_to_string(&proof)?);

@@ -188,7 +188,7 @@ export const words = {
     lockedWhat: (provider: string) => `Turnkeep cannot read the sign-in of ${provider}. Queued messages wait.`,
     showLook: "Look at the session",
     account: (provider: string, label: string, identity: string | null) =>
-      identity === null ? `${provider}, ${label}` : `${provider}, ${label} (${identity})`,
+      identity === null || identity === label ? `${provider}, ${label}` : `${provider}, ${label} (${identity})`,
     notThere: "This session is no longer there.",
   },
 

@@ -50,6 +50,6 @@ fn a_kill_in_mid_turn_loses_nothing_that_was_written_and_the_turn_is_accounted_f
 /// The newest thing that a person said, as the model sees it.
 fn last_words(body: &[u8]) -> String {
     let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = body["input"].as_array().into_iter().flatten().filter(|item| item["role"] == "user");
-    said.last().and_then(|item| item["content"][0]["text"].as_str()).unwrap_or_default().to_owned()
+    let mut said = body["input"].as_array().into_iter().flatten().filter(|item| item["role"] == "user");
+    said.next_back().and_then(|item| item["content"][0]["text"].as_str()).unwrap_or_default().to_owned()
 }

@@ -1,7 +1,7 @@
 //! The keychain of the operating system: what a person entrusts to us lies there and nowhere else.
 //!
 //! The only place that can name a secret. A locked keychain, one that is absent and an item that is missing are three
-//! different answers, found out without asking the person; only [`Vault::unlock`] and [`Vault::keep`] may bring a prompt.
+//! different answers, found out without asking the person; only [`Vault::unlock`] and the storing of a key may bring a prompt.
 //! Nothing here waits longer than its deadline, and nothing is ever written to a file instead.
 
 mod thread;

@@ -157,7 +157,9 @@ impl Machine {
 
     /// Answer a command that can no longer reach a process.
     pub(super) fn refuse(&mut self, command: AgentCommand) {
-        let gone = || words::plain(FailureClass::Other, "It was not sent: the Codex process, or the session in it, has ended.");
+        // Where the process has ended, what was not sent is for the next one, and not for a person to repeat.
+        let class = if self.stage == Stage::Closed { FailureClass::TransportClosed(Box::default()) } else { FailureClass::Other };
+        let gone = || words::plain(class.clone(), "It was not sent: the Codex process, or the session in it, has ended.");
         match command {
             AgentCommand::OpenSession { session, .. } => {
                 self.event(AgentEvent::SessionOpenFailed { session, failure: gone() });

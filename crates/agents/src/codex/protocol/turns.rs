@@ -3,7 +3,7 @@
 use serde_json::{json, value::RawValue};
 use turnkeep_model::{
     MessageId, ProviderTurn, SessionId, TurnId,
-    port::{AgentCommand, AgentEvent, FailureClass, SessionSettings, TurnOutcome},
+    port::{AgentCommand, AgentEvent, Failure, FailureClass, SessionSettings, TurnOutcome},
 };
 
 use super::{
@@ -36,7 +36,7 @@ impl Machine {
         }
         let rejection = self.rejection(session, &text);
         let (None, Some(entry)) = (&rejection, self.sessions.get_mut(&session)) else {
-            let failure = words::plain(FailureClass::Other, rejection.unwrap_or_default());
+            let failure = rejection.unwrap_or_else(|| words::plain(FailureClass::Other, ""));
             return self.event(AgentEvent::TurnRejected { session, turn, failure });
         };
         let Some(thread) = entry.thread.clone() else { return };
@@ -57,15 +57,16 @@ impl Machine {
     }
 
     /// Why a message is not sent, in words for a person.
-    fn rejection(&self, session: SessionId, text: &str) -> Option<String> {
+    fn rejection(&self, session: SessionId, text: &str) -> Option<Failure> {
         let Some(entry) = self.sessions.get(&session).filter(|entry| entry.stage == Stage::Open) else {
-            return Some("The message was not sent: the session is not open in Codex.".to_owned());
+            return Some(words::plain(FailureClass::Other, "The message was not sent: the session is not open in Codex."));
         };
         if entry.busy() {
             // Codex would add the message to the running turn instead of beginning one.
-            return Some("The message was not sent: Codex is still working in this session.".to_owned());
+            let why = "The message was not sent: Codex is still working in this session.";
+            return Some(words::plain(FailureClass::ThreadBusy, why));
         }
-        too_long(text)
+        too_long(text).map(|why| words::plain(FailureClass::Other, why))
     }
 
     pub(super) fn turn_answered(

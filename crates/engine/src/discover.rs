@@ -14,7 +14,7 @@ use turnkeep_model::state::Installed;
 
 use crate::{
     environment::Environment,
-    runtime::{Line, Plan, Spawner, identity, read_lines, sweep},
+    runtime::{GRACE, Line, Plan, Spawner, identity, read_lines, sweep},
 };
 
 /// For a program to say its version.
@@ -132,7 +132,7 @@ async fn version(found: &Found, environment: &Environment, spawner: &Spawner, ma
         None
     };
     let version = tokio::time::timeout(DEADLINE, first).await.ok().flatten();
-    let (_, ()) = tokio::join!(child.wait(), sweep(marker.to_owned(), process.into_iter().collect()));
+    let (_, ()) = tokio::join!(child.wait(), sweep(marker.to_owned(), process.into_iter().collect(), GRACE));
     version
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::runtime::{Line, Plan, Spawner, read_lines, sweep};
+use crate::runtime::{GRACE, Line, Plan, Spawner, read_lines, sweep};
 
 /// For a profile that is slow.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -348,7 +348,7 @@ async fn ask(spawner: &Spawner, shell: &Path, own: &Environment, marker: &str) -
     let Ok(Ok(text)) = answer else {
         // Nothing of a shell that fails is of use; the agents that a good profile starts are the person's.
         let identity = child.id().and_then(crate::runtime::identity);
-        let (_, ()) = tokio::join!(child.wait(), sweep(marker.to_owned(), identity.into_iter().collect()));
+        let (_, ()) = tokio::join!(child.wait(), sweep(marker.to_owned(), identity.into_iter().collect(), GRACE));
         return Err(match answer {
             Ok(Err(why)) => why.to_owned(),
             _ => format!("did not answer within {} s", DEADLINE.as_secs()),

@@ -158,13 +158,16 @@ where
 /// What is told once after the start.
 fn recovery(missing: &[Missing], state: &State, now: Now) -> Option<Recovery> {
     let mut lines: Vec<String> = missing.iter().map(said).collect();
-    let count = |what: &str, number: usize| match number {
-        0 => None,
-        1 => Some(format!("1 {what} was left over from the last run and is looked into.")),
-        _ => Some(format!("{number} {what}s were left over from the last run and are looked into.")),
-    };
-    lines.extend(count("running turn", state.turns.len()));
-    lines.extend(count("agent process", state.runtimes.len()));
+    match state.turns.len() {
+        0 => {}
+        1 => lines.push("1 turn was running when Turnkeep ended. Its session says what became of it.".to_owned()),
+        n => lines.push(format!("{n} turns were running when Turnkeep ended. Their sessions say what became of them.")),
+    }
+    match state.runtimes.len() {
+        0 => {}
+        1 => lines.push("1 agent process of the last run is stopped before its sessions open again.".to_owned()),
+        n => lines.push(format!("{n} agent processes of the last run are stopped before their sessions open again.")),
+    }
     (!lines.is_empty()).then_some(Recovery { at: now.wall, lines })
 }
 

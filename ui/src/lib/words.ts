@@ -218,7 +218,7 @@ export const words = {
       steer: "Read during this turn, without interrupting it",
       queue: "Sent when this turn ends",
       signedOut: "Waits until you sign in",
-      wait: (why: string) => `Waits: ${why}`,
+      wait: (why: string) => why,
       quitting: "Turnkeep is quitting: no new turn starts",
     },
     queued: "Queued:",

@@ -210,6 +210,9 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     if matches!(event, AgentEvent::Ready { .. }) {
                         self.ready_by = None;
                     }
+                    if let AgentEvent::Fault { failure, .. } = &event {
+                        tracing::warn!(agent = self.name, "{}", failure.message);
+                    }
                     (self.tell)(Report::Event(event));
                 }
                 Out::WakeAt(at) => self.wake_at = Some(at),

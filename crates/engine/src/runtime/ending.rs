@@ -33,18 +33,19 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let mut running_at_close = false;
         let mut refused = None;
         let asked = matches!(why, Why::Asked { .. });
+        let mut hurry = matches!(why, Why::Asked { force: true });
         let status = match why {
             Why::Exited(status) => status,
-            Why::Asked { force } => {
+            Why::Asked { .. } => {
                 known = reap::family(self.marker.clone(), known).await;
-                self.stop(force, orders).await
+                self.stop(&mut hurry, orders).await
             }
             Why::OutputClosed => match tokio::time::timeout(AFTER_OUTPUT, self.child.wait()).await {
                 Ok(status) => status,
                 Err(_) => {
                     running_at_close = true;
                     known = reap::family(self.marker.clone(), known).await;
-                    self.stop(true, orders).await
+                    self.stop(&mut true, orders).await
                 }
             },
             Why::Refused(failure) => {
@@ -52,7 +53,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 how.clone_from(&failure.message);
                 refused = Some(failure);
                 known = reap::family(self.marker.clone(), known).await;
-                self.stop(true, orders).await
+                self.stop(&mut true, orders).await
             }
         };
         let held_open = self.read_to_the_end().await;
@@ -68,7 +69,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             self.protocol.closed(clock::boot(), record.clone());
             let _ = self.pump();
         }
-        reap::sweep(self.marker.clone(), known).await;
+        reap::sweep(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
         if asked {
             return End::Gone { closed: None };
@@ -82,15 +83,17 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         ))
     }
 
-    /// Close its input and wait; then ask politely; then firmly. Lines are served all the while.
-    async fn stop(&mut self, force: bool, orders: &mut Orders) -> io::Result<ExitStatus> {
+    /// Close its input and wait; then ask politely; then firmly. Lines are served all the while. `hurry` is set by an order
+    /// that comes meanwhile, and shortens what is left.
+    async fn stop(&mut self, hurry: &mut bool, orders: &mut Orders) -> io::Result<ExitStatus> {
         self.frames = None;
-        if !force && let Some(status) = self.wait(Duration::from_millis(self.launch.eof_grace), Some(orders)).await {
+        let eof_grace = Duration::from_millis(self.launch.eof_grace);
+        if !*hurry && let Some(status) = self.wait(eof_grace, Some((&mut *orders, &mut *hurry))).await {
             return status;
         }
         self.signal(Ask::Politely);
-        let grace = if force { HURRY } else { reap::GRACE };
-        if let Some(status) = self.wait(grace, None).await {
+        let waited = if *hurry { self.wait(HURRY, None).await } else { self.wait(reap::GRACE, Some((orders, hurry))).await };
+        if let Some(status) = waited {
             return status;
         }
         self.signal(Ask::Firmly);
@@ -103,13 +106,13 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     }
 
     /// Wait for the process; `None` when the time is over, or somebody is in more of a hurry.
-    async fn wait(&mut self, at_most: Duration, mut orders: Option<&mut Orders>) -> Option<io::Result<ExitStatus>> {
+    async fn wait(&mut self, at_most: Duration, mut orders: Option<(&mut Orders, &mut bool)>) -> Option<io::Result<ExitStatus>> {
         let until = tokio::time::Instant::now() + at_most;
         loop {
             let _ = self.pump();
             let order = async {
                 match &mut orders {
-                    Some(orders) => orders.recv().await,
+                    Some((orders, _)) => orders.recv().await,
                     None => std::future::pending().await,
                 }
             };
@@ -118,7 +121,12 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 line = self.output.next() => self.receive(line),
                 line = self.errors.next() => self.note(line),
                 order = order => match order {
-                    Some(Order::Stop { force: true }) => return None,
+                    Some(Order::Stop { force: true }) => {
+                        if let Some((_, hurry)) = orders {
+                            *hurry = true;
+                        }
+                        return None;
+                    }
                     Some(Order::Stop { force: false }) => {}
                     Some(Order::Command(command)) => {
                         tracing::debug!(?command, agent = self.name, "not carried out: the process is being stopped");

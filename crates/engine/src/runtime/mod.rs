@@ -12,5 +12,5 @@ mod stdio;
 
 pub(crate) use actor::{Actor, End, Order, Report, Start};
 pub(crate) use child::{Plan, Spawner};
-pub(crate) use reap::{MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
+pub(crate) use reap::{GRACE, MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
 pub(crate) use stdio::{Fill, Line, read_lines};

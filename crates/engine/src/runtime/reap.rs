@@ -37,8 +37,9 @@ pub(crate) fn signal(process: &ProcessIdentity, ask: Ask) {
 
 /// Everything that is ours under this marker, and what `known` names; proven gone when this returns.
 /// The runtime's own process has been waited for before.
-pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>) {
-    end_all(Which::Exactly(marker), known, GRACE).await;
+/// `grace`: from SIGTERM to SIGKILL.
+pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
+    end_all(Which::Exactly(marker), known, grace).await;
 }
 
 /// The same for all markers that begin so.

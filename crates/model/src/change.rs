@@ -1,4 +1,4 @@
-//! The closed list of facts, in the past tense. What each does to the state is in [`crate::apply`].
+//! The closed list of facts, in the past tense. What each does to the state is in [`crate::apply()`].
 
 use serde::{Deserialize, Serialize};
 

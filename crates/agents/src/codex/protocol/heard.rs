@@ -148,6 +148,9 @@ impl Machine {
     }
 
     fn turn_completed(&mut self, read: wire::TurnOf) {
+        if read.turn.id.is_empty() {
+            return self.odd("the end of a turn without a name");
+        }
         let Some(session) = self.session_of(&read.thread_id) else { return };
         let Some(entry) = self.sessions.get_mut(&session) else { return };
         let standing = words::Standing {
@@ -212,6 +215,7 @@ impl Machine {
         let name = ProviderTurn(read.turn_id);
         if let Some(starting) = &entry.starting
             && read.item.client_id.as_deref() == Some(starting.message.as_str())
+            && !name.as_str().is_empty()
         {
             // Our own message in a turn whose start was never answered.
             let turn = starting.turn;

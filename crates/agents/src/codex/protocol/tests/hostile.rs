@@ -176,6 +176,13 @@ proptest! {
 }
 
 #[test]
+fn the_end_of_a_turn_without_a_name_ends_none() {
+    let mut play = Play::running();
+    play.hear("turn/completed", r#"{"threadId":"thread-1","turn":{"id":null,"status":"completed"}}"#);
+    assert!(!play.take().iter().any(|event| matches!(event, AgentEvent::TurnEnded { .. })));
+}
+
+#[test]
 fn the_check_sees_an_end_that_codex_did_not_tell() {
     let mut play = Play::running();
     play.close();

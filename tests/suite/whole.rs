@@ -5,6 +5,7 @@
 mod app;
 mod crash;
 mod groups;
+mod idle;
 mod keychain;
 mod sign_in;
 mod sign_out;

@@ -7,6 +7,7 @@ mod crash;
 mod groups;
 mod idle;
 mod keychain;
+mod parts;
 mod sign_in;
 mod sign_out;
 mod way_through;

@@ -121,6 +121,12 @@ fn one_steers_queues_and_interrupts_and_a_second_start_opens_the_window() -> Res
         app.new_session("Steering")?;
         app.send("Begin")?;
         app.mock.wait_at("hold")?;
+        // Added to the running turn: the model is asked again, with both messages.
+        app.mock.on("Also this", vec![Reply::say("Steered[[more]] on.")]);
+        app.click("mode-steer")?;
+        app.send("Also this")?;
+        app.mock.wait_at("more")?;
+        app.see("entry-agent", "Steered")?;
         app.click("mode-queue")?;
         app.send("Afterwards")?;
         app.see("queued", "Afterwards")?;

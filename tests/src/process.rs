@@ -206,5 +206,23 @@ pub fn reap(pid: i32) {
     drop(taken);
 }
 
+/// How often any thread of the process has gone to sleep of its own will so far.
+fn naps(pid: i32) -> Result<u64> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// How often the process's threads wake up in this time, which passes while it is measured.
+pub fn wake_ups(pid: i32, time: Duration) -> Result<u64> {
+    let before = naps(pid)?;
+    std::thread::sleep(time);
+    Ok(naps(pid)?.saturating_sub(before))
+}
+
 #[cfg(test)]
 mod tests;

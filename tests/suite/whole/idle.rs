@@ -1,8 +1,6 @@
 //! Nothing to do: nothing done. With the window closed no thread of the application wakes up, and no browser is there.
 
-use std::fs;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -13,25 +11,6 @@ use super::app::{App, Setup};
 /// How long is looked. A timer of half a second, as a library without a runtime of its own keeps, would show 10 times.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// How often any thread of the process has gone to sleep of its own will so far.
-fn naps(pid: i32) -> Result<u64> {
-    let mut sum = 0;
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let status = fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        sum += line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(sum)
-}
-
-/// How often it woke up in [`WINDOW`].
-fn wake_ups(pid: i32) -> Result<u64> {
-    let before = naps(pid)?;
-    // The time itself is what is measured.
-    thread::sleep(WINDOW);
-    Ok(naps(pid)?.saturating_sub(before))
-}
-
 #[test]
 fn an_idle_application_sleeps() -> Result<()> {
     let mut app = App::prepare(Setup::default())?;
@@ -40,11 +19,11 @@ fn an_idle_application_sleeps() -> Result<()> {
     // The start is over: agents were looked for, the panel has drawn the icon.
     let mut calm = u64::MAX;
     wait::until("end of the start", || {
-        calm = wake_ups(pid).ok()?;
+        calm = process::wake_ups(pid, WINDOW).ok()?;
         (calm <= 2).then_some(())
     })
     .with_context(|| format!("it wakes up {calm} times in {} s", WINDOW.as_secs()))?;
-    let again = wake_ups(pid)?;
+    let again = process::wake_ups(pid, WINDOW)?;
     ensure!(again <= 2, "it woke up {again} times in {} s", WINDOW.as_secs());
     ensure!(app.web_processes()?.is_empty() && app.find_window().is_none(), "a window or a browser without being asked");
     let pss = process::pss_kib(pid)?;
@@ -55,7 +34,7 @@ fn an_idle_application_sleeps() -> Result<()> {
 #[test]
 fn the_measure_sees_a_timer_of_half_a_second() -> Result<()> {
     let mut restless = Command::new("sh").args(["-c", "while sleep 0.5; do :; done"]).spawn()?;
-    let seen = wake_ups(i32::try_from(restless.id())?);
+    let seen = process::wake_ups(i32::try_from(restless.id())?, WINDOW);
     restless.kill()?;
     restless.wait()?;
     let seen = seen?;

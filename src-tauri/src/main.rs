@@ -32,6 +32,8 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(why) => return complain(&why),
         },
+        // Nothing of the desktop is touched.
+        Ok(args::Wanted::DemoAgent(arguments)) => return turnkeep_demo::main(arguments),
         Ok(args::Wanted::Version) => (format!("turnkeep {}\n", shell::VERSION), ExitCode::SUCCESS),
         Ok(args::Wanted::Help) => (args::HELP.to_owned(), ExitCode::SUCCESS),
         Err(why) => return complain(&why),

@@ -211,6 +211,7 @@ pub(crate) async fn sign_in(
     account: Option<String>,
     label: String,
     method: dto::SignInMethod,
+    offer: Option<String>,
     key: Option<Key>,
 ) -> Done<String> {
     let provider = ProviderId::new(provider);
@@ -222,6 +223,11 @@ pub(crate) async fn sign_in(
         (dto::SignInMethod::ApiKey, _) => return Err(refused("key", "Enter the key.")),
         (dto::SignInMethod::Browser, _) => shell.engine.sign_in(provider, account, label, SignInMethod::Browser).await,
         (dto::SignInMethod::DeviceCode, _) => shell.engine.sign_in(provider, account, label, SignInMethod::DeviceCode).await,
+        (dto::SignInMethod::Elsewhere, _) => shell.engine.sign_in(provider, account, label, SignInMethod::Elsewhere).await,
+        (dto::SignInMethod::Advertised, _) => {
+            let Some(id) = offer else { return Err(refused("notFound", "There is no such way to sign in.")) };
+            shell.engine.sign_in(provider, account, label, SignInMethod::Advertised { id }).await
+        }
     };
     let begun = begun.map_err(|why| not_taken(&why))?;
     begun.sign_in.map(|id| id.to_string()).ok_or_else(|| refused("other", "A sign-in for this account runs already."))

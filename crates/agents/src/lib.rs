@@ -12,8 +12,8 @@ use std::sync::Arc;
 use turnkeep_model::ProviderId;
 
 pub use port::{
-    Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, Protocol, Purpose,
-    SecretSlot, Site, Stdio,
+    Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, ProgramSource, Protocol,
+    Purpose, SecretSlot, Site, Stdio,
 };
 
 /// Every kind of agent that is built in, in the order in which they are listed. The only such list.

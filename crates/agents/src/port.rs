@@ -58,17 +58,31 @@ pub trait Agent: Send + Sync + std::fmt::Debug {
 pub struct Card {
     pub id: ProviderId,
     /// "Codex"
-    pub name: &'static str,
+    pub name: String,
     /// For messages: "Codex (OpenAI)".
-    pub full_name: &'static str,
+    pub full_name: String,
+    /// As far as they can be known before it has introduced itself.
     pub capabilities: Capabilities,
-    pub sign_in: &'static [SignInMethod],
-    /// Names of the program to search for on the PATH, in order.
-    pub programs: &'static [&'static str],
+    pub sign_in: Vec<SignInMethod>,
+    pub program: ProgramSource,
     /// Commands that install it, one a line, for a person to copy.
-    pub install: &'static [&'static str],
+    pub install: Vec<String>,
     /// The environment variable and the folder below the person's home where its own sign-in lies.
-    pub system_home: (&'static str, &'static str),
+    pub system_home: (String, String),
+    /// How further variables begin that are its own, so that they are handed on to it.
+    pub own_variables: Vec<String>,
+}
+
+/// Where an agent's program comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// Searched for on the PATH and in the usual places, by these names in this order; asked for its version if it
+    /// is known to answer that.
+    Search { names: Vec<String>, says_version: bool },
+    /// At this path, and nowhere else.
+    Path(PathBuf),
+    /// This application itself.
+    Own,
 }
 
 /// Why a process is started.
@@ -168,6 +182,9 @@ pub enum CredentialSource {
     KeychainItem { attributes: BTreeMap<String, String> },
     /// In a file of the provider's home.
     File { path: PathBuf },
+    /// Wherever the program keeps it, which nobody here can look into: it is taken to be there until the agent says
+    /// otherwise. A change of one of these files is worth another try.
+    Assumed { watch: Vec<PathBuf> },
     /// Not needed, or not known.
     None,
 }

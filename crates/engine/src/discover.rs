@@ -9,7 +9,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
-use turnkeep_agents::Agent;
+use turnkeep_agents::{Agent, ProgramSource};
 use turnkeep_model::state::Installed;
 
 use crate::{
@@ -52,10 +52,15 @@ impl Search {
 
 /// Search for the agent's program, and ask it for its version.
 pub(crate) async fn search(agent: &dyn Agent, environment: &Environment, spawner: &Spawner, marker: &str) -> Search {
+    let (names, says_version) = match &agent.card().program {
+        ProgramSource::Search { names, says_version } => (names, *says_version),
+        ProgramSource::Path(path) => return at(path),
+        ProgramSource::Own => {
+            return std::env::current_exe().map_or_else(|_| Search::Missing { searched: Vec::new() }, |path| at(&path));
+        }
+    };
     let folders = environment.search_path();
-    let found = agent
-        .card()
-        .programs
+    let found = names
         .iter()
         .find_map(|name| folders.iter().find_map(|folder| in_folder(folder, name).map(|path| (folder.clone(), path))));
     let Some((folder, path)) = found else {
@@ -66,8 +71,19 @@ pub(crate) async fn search(agent: &dyn Agent, environment: &Environment, spawner
     let better = agent.better_programs(&real).into_iter().find(|path| is_program(path));
     let program = better.unwrap_or(path);
     let mut found = Found { program, folder, version: None };
-    found.version = version(&found, environment, spawner, marker).await;
+    if says_version {
+        found.version = version(&found, environment, spawner, marker).await;
+    }
     Search::Found(found)
+}
+
+/// The program at this path, if there is one.
+fn at(path: &Path) -> Search {
+    let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+    match is_program(path) {
+        true => Search::Found(Found { program: path.to_owned(), folder, version: None }),
+        false => Search::Missing { searched: vec![folder] },
+    }
 }
 
 fn in_folder(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -100,7 +116,7 @@ pub(crate) fn path_for(found: &Found, environment: &Environment) -> Option<Strin
 }
 
 async fn version(found: &Found, environment: &Environment, spawner: &Spawner, marker: &str) -> Option<String> {
-    let mut variables = environment.handed_on("");
+    let mut variables = environment.handed_on(&[]);
     variables.extend(path_for(found, environment).map(|path| ("PATH".to_owned(), path)));
     variables.insert(crate::runtime::MARKER.to_owned(), marker.to_owned());
     let plan = Plan {

@@ -138,14 +138,15 @@ impl Environment {
     }
 
     /// What a child may get: from the list, and the agent's own variables, which begin so.
-    pub(crate) fn handed_on(&self, own_prefix: &str) -> BTreeMap<String, String> {
+    pub(crate) fn handed_on(&self, own_prefixes: &[&str]) -> BTreeMap<String, String> {
         let fits = |name: &str| {
             let listed = HANDED_ON.iter().any(|rule| match rule.strip_suffix('*') {
                 Some(start) => name.starts_with(start),
                 None => name == *rule,
             });
             let upper = name.to_ascii_uppercase();
-            (listed || (!own_prefix.is_empty() && name.starts_with(own_prefix))) && !NEVER.iter().any(|part| upper.contains(part))
+            (listed || own_prefixes.iter().any(|own| !own.is_empty() && name.starts_with(own)))
+                && !NEVER.iter().any(|part| upper.contains(part))
         };
         self.variables.iter().filter(|(name, _)| fits(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
     }

@@ -17,7 +17,7 @@ fn a_child_gets_what_is_listed_and_no_secret() {
         ("AGENT_API_KEY", "canary"),
         ("SOMETHING", "else"),
     ]);
-    let got = given.handed_on("AGENT_");
+    let got = given.handed_on(&["AGENT_"]);
     assert_eq!(got.keys().collect::<Vec<_>>(), ["AGENT_HOME", "LC_ALL", "PATH"]);
 }
 

@@ -57,6 +57,7 @@ impl Owed {
             | Input::Quit { .. }
             | Input::ProviderFound { .. }
             | Input::SystemAccount { .. }
+            | Input::SystemAssumed { .. }
             | Input::Keychain { .. }
             | Input::Observed { .. }
             | Input::SignInStep { .. } => {}

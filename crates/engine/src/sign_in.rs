@@ -47,7 +47,13 @@ pub(crate) async fn sign_in(
     let credential = wish.credential;
     let result = match wish.method {
         SignInMethod::ApiKey => keep_key(shared, &wish).await,
-        SignInMethod::Browser | SignInMethod::DeviceCode => by_program(shared, &wish, stop, orders).await,
+        SignInMethod::Browser | SignInMethod::DeviceCode | SignInMethod::Advertised { .. } => {
+            by_program(shared, &wish, stop, orders).await
+        }
+        // Whether its sign-in is any good is for the next call to say.
+        SignInMethod::Elsewhere => {
+            Ok(Observation::Unknown { why: "the person signed in with the agent's own program".to_owned() })
+        }
     };
     match result {
         Ok(seen) => Ok(lock(&shared.identities).complete(credential, seen, Says::Process)),
@@ -85,8 +91,8 @@ async fn by_program(
     let wanted = Wanted {
         provider: wish.provider.clone(),
         credential: wish.credential,
-        kind: AccountKind::PrivateHome,
-        why: Why::SignIn(wish.method),
+        kind: kind_of(&wish.method),
+        why: Why::SignIn(wish.method.clone()),
         marker: shared.marker_aside(&format!("sign-in-{}", wish.sign_in)),
     };
     let start = tokio::select! {
@@ -95,7 +101,7 @@ async fn by_program(
         _ = orders.recv() => return Err(cancelled()),
     };
     let source = start.launch.source.clone();
-    let name = start.name;
+    let name = start.name.clone();
     let result = Arc::new(Mutex::new(None));
     let (ended, teller, stop, sign_in) = (Arc::clone(&result), Arc::clone(shared), stop.clone(), wish.sign_in);
     let tell = move |report| {
@@ -131,15 +137,24 @@ async fn by_program(
     Ok(seen)
 }
 
+/// Whose sign-in the method makes.
+const fn kind_of(method: &SignInMethod) -> AccountKind {
+    match method {
+        SignInMethod::ApiKey => AccountKind::ApiKey,
+        SignInMethod::Browser | SignInMethod::DeviceCode => AccountKind::PrivateHome,
+        SignInMethod::Advertised { .. } | SignInMethod::Elsewhere => AccountKind::System,
+    }
+}
+
 /// Nothing of an attempt that failed stays: not in the keychain, not on disk.
 async fn forget_attempt(shared: &Shared, wish: &Wish) {
     if let Some(key) = wish.key {
         shared.vault.unstage(key);
     }
-    let kind = match wish.method {
-        SignInMethod::ApiKey => return,
-        SignInMethod::Browser | SignInMethod::DeviceCode => AccountKind::PrivateHome,
-    };
+    let kind = kind_of(&wish.method);
+    if kind != AccountKind::PrivateHome {
+        return;
+    }
     for source in sources(shared, &wish.provider, wish.credential, kind).await {
         if let CredentialSource::KeychainItem { attributes } = source
             && let Err(error) = shared.vault.delete_found(&attributes).await
@@ -197,6 +212,10 @@ async fn sign_out_of(
         marker: shared.marker_aside(&format!("sign-out-{credential}")),
     };
     let done = sign_out_by_program(shared, wanted).await;
+    if sources.iter().any(|source| matches!(source, CredentialSource::Assumed { .. })) {
+        // Nobody but its program can say.
+        return done;
+    }
     if !is_there(shared, sources).await? {
         return Ok(());
     }
@@ -233,6 +252,7 @@ async fn is_there(shared: &Shared, sources: &[CredentialSource]) -> Result<bool,
                 Err(error) => return Err(error.to_failure()),
             },
             CredentialSource::File { path } if path.exists() => return Ok(true),
+            CredentialSource::Assumed { .. } => return Ok(true),
             CredentialSource::File { .. } | CredentialSource::Vault | CredentialSource::None => {}
         }
     }
@@ -242,7 +262,7 @@ async fn is_there(shared: &Shared, sources: &[CredentialSource]) -> Result<bool,
 async fn sign_out_by_program(shared: &Arc<Shared>, wanted: Wanted) -> Result<(), Failure> {
     let credential = wanted.credential;
     let start = prepare(shared, wanted).await?;
-    let name = start.name;
+    let name = start.name.clone();
     let (stop, orders) = mpsc::unbounded_channel();
     let result = Arc::new(Mutex::new(None));
     let ended = Arc::clone(&result);

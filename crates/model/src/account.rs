@@ -138,6 +138,14 @@ impl<R: Rules> Supervisor<R> {
         }
     }
 
+    /// A sign-in of the provider on this computer is taken to be there. One that was ended here stays ended.
+    pub(crate) fn system_assumed(&mut self, provider: ProviderId) {
+        let known = self.state.accounts.values().find(|a| a.provider == provider && a.kind == AccountKind::System);
+        if known.is_none_or(|a| a.credential.is_some() || a.problem.is_some()) {
+            self.system_account(provider, true);
+        }
+    }
+
     // ---- signing in ------------------------------------------------------------------------
 
     pub(crate) fn begin_sign_in(
@@ -148,12 +156,21 @@ impl<R: Rules> Supervisor<R> {
         method: SignInMethod,
         key: Option<StagedSecret>,
     ) {
+        // What the provider's own program does is done to its own sign-in on this computer, of which there is one.
+        let own = match &method {
+            SignInMethod::Advertised { .. } | SignInMethod::Elsewhere => true,
+            SignInMethod::Browser | SignInMethod::DeviceCode | SignInMethod::ApiKey => false,
+        };
+        let system = |(_, a): &(&AccountId, &Account)| a.provider == provider && a.kind == AccountKind::System;
+        let account = if own { self.state.accounts.iter().find(system).map(|(id, _)| *id) } else { account };
         let known = account.and_then(|id| self.state.accounts.get(&id)).filter(|a| a.provider == provider);
         if self.state.quit.is_some() || !self.state.providers.contains_key(&provider) || account.is_some() != known.is_some() {
             return;
         }
-        let kind = match (known.map(|a| a.kind), method) {
-            (Some(AccountKind::System), _) => AccountKind::System,
+        let kind = match (known.map(|a| a.kind), &method) {
+            (Some(AccountKind::System), _) | (_, SignInMethod::Advertised { .. } | SignInMethod::Elsewhere) => {
+                AccountKind::System
+            }
             (_, SignInMethod::ApiKey) => AccountKind::ApiKey,
             (_, SignInMethod::Browser | SignInMethod::DeviceCode) => AccountKind::PrivateHome,
         };
@@ -170,7 +187,7 @@ impl<R: Rules> Supervisor<R> {
             provider: provider.clone(),
             account,
             credential,
-            method,
+            method: method.clone(),
             step: None,
             failure: None,
             cancelling: false,
@@ -215,9 +232,14 @@ impl<R: Rules> Supervisor<R> {
             Ok(identity) => {
                 let before = account.credential;
                 let troubled = account.problem.is_some();
+                let refused = matches!(account.problem, Some(AccountProblem::Rejected(_)));
+                let unnamed = identity.is_none();
                 self.commit(Change::AccountSignedIn { account: entry.account, credential: entry.credential, identity });
                 self.commit(Change::SignInClosed { sign_in });
-                if troubled {
+                if refused && unnamed {
+                    // Nobody was named, so only a call that succeeds says that the provider accepts it.
+                    self.commit(Change::AccountTried { account: entry.account });
+                } else if troubled {
                     self.commit(Change::AccountTroubled { account: entry.account, problem: None });
                 }
                 if let Some(before) = before {

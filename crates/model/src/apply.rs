@@ -23,10 +23,15 @@ pub fn apply(state: &mut State, change: &Change) {
                 capabilities: capabilities.clone(),
                 installed: installed.clone(),
                 models: Vec::new(),
+                offers: Vec::new(),
             });
             entry.capabilities = capabilities.clone();
             entry.installed = installed.clone();
         }
+        Change::ProviderIntroduced { provider, capabilities, offers } => with(state.providers.get_mut(provider), |p| {
+            p.capabilities = capabilities.clone();
+            p.offers.clone_from(offers);
+        }),
         Change::ModelsListed { provider, models } => with(state.providers.get_mut(provider), |p| p.models = models.clone()),
         Change::AccountAdded { account, entry } => {
             state.next.account = state.next.account.max(account.0 + 1);

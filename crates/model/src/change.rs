@@ -8,8 +8,8 @@ use crate::{
         SignInId, ThreadRef, TurnId,
     },
     port::{
-        Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInStep,
-        TransportRecord, TurnOutcome, Usage,
+        Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInOffer,
+        SignInStep, TransportRecord, TurnOutcome, Usage,
     },
     state::{
         Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
@@ -27,6 +27,12 @@ pub enum Change {
         provider: ProviderId,
         capabilities: Capabilities,
         installed: Installed,
+    },
+    /// What its agent said of itself when it was started.
+    ProviderIntroduced {
+        provider: ProviderId,
+        capabilities: Capabilities,
+        offers: Vec<SignInOffer>,
     },
     ModelsListed {
         provider: ProviderId,

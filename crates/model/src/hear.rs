@@ -31,6 +31,13 @@ impl<R: Rules> Supervisor<R> {
         let current = entry.phase == Phase::Ready && !self.rules.is_stale(&self.state, runtime, entry);
         match event {
             AgentEvent::Ready { version, identity } => self.runtime_ready(runtime, version, identity),
+            AgentEvent::Introduced { capabilities, sign_in } => {
+                let provider = entry.provider.clone();
+                let known = self.state.providers.get(&provider);
+                if known.is_some_and(|p| p.capabilities != capabilities || p.offers != sign_in) {
+                    self.commit(Change::ProviderIntroduced { provider, capabilities, offers: sign_in });
+                }
+            }
             AgentEvent::Identity { identity } => {
                 if current {
                     self.observe(credential, identity);

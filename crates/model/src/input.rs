@@ -133,6 +133,11 @@ pub enum Input {
         provider: ProviderId,
         present: bool,
     },
+    /// The provider's program is there, and where it keeps its sign-in cannot be looked into: one is taken to be there. To
+    /// be repeated when something suggests that it is another one.
+    SystemAssumed {
+        provider: ProviderId,
+    },
     Keychain {
         keychain: Keychain,
     },

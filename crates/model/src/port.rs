@@ -162,11 +162,39 @@ pub enum GoalStatus {
 }
 
 /// How a person signs in. An API key never travels in a command: the launch plan says where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SignInMethod {
     Browser,
     DeviceCode,
     ApiKey,
+    /// The one that the agent told of under this id.
+    Advertised {
+        id: String,
+    },
+    /// The person has signed in with the provider's own program: its sign-in is taken as it is on this computer.
+    Elsewhere,
+}
+
+/// A way to sign in that an agent told of in its handshake.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SignInOffer {
+    /// The agent's id of it.
+    pub id: String,
+    /// For a person.
+    pub name: String,
+    pub description: String,
+    pub by: OfferedBy,
+}
+
+/// Who carries out an offered sign-in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OfferedBy {
+    /// The agent itself, when it is asked to.
+    Agent,
+    /// The person, with a key that is given to the agent.
+    Key,
+    /// The person, with this command in a terminal.
+    Terminal { command: String },
 }
 
 // ---- events --------------------------------------------------------------------------------
@@ -174,6 +202,11 @@ pub enum SignInMethod {
 /// What a runtime reports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AgentEvent {
+    /// What only the handshake tells of the agent; comes before [`AgentEvent::Ready`].
+    Introduced {
+        capabilities: Capabilities,
+        sign_in: Vec<SignInOffer>,
+    },
     /// The handshake is done; who is signed in comes with it.
     Ready {
         version: String,

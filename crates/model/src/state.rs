@@ -11,7 +11,7 @@ use crate::{
     },
     port::{
         Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, PlanStep, RateLimit, SessionSettings, SignInMethod,
-        SignInStep, TransportRecord, TurnOutcome, Usage,
+        SignInOffer, SignInStep, TransportRecord, TurnOutcome, Usage,
     },
 };
 
@@ -72,6 +72,9 @@ pub struct Provider {
     pub capabilities: Capabilities,
     pub installed: Installed,
     pub models: Vec<Model>,
+    /// Ways to sign in that its agent told of.
+    #[serde(default)]
+    pub offers: Vec<SignInOffer>,
 }
 
 /// Whether the provider's program was found.

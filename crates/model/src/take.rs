@@ -1,6 +1,12 @@
 //! Which input means what: the one list.
 
-use crate::{change::Change, input::Input, rules::Rules, state::Quit, supervisor::Supervisor};
+use crate::{
+    change::Change,
+    input::Input,
+    rules::Rules,
+    state::{Phase, Quit},
+    supervisor::Supervisor,
+};
 
 /// Milliseconds after a second quit in which the application goes, whatever still runs.
 const FORCED_WITHIN: u64 = 1_500;
@@ -45,13 +51,19 @@ impl<R: Rules> Supervisor<R> {
             Input::DismissNotification { key } => self.dismiss(key),
             Input::Quit { deadline_ms } => self.quit(deadline_ms),
 
-            Input::ProviderFound { provider, capabilities, installed } => {
+            Input::ProviderFound { provider, mut capabilities, installed } => {
                 let known = self.state.providers.get(&provider);
+                // What a running agent said of itself is nearer to the truth than what is known of all of its kind.
+                let introduced = self.state.runtimes.values().any(|r| r.provider == provider && r.phase == Phase::Ready);
+                if let Some(known) = known.filter(|_| introduced) {
+                    capabilities.clone_from(&known.capabilities);
+                }
                 if known.is_none_or(|p| p.capabilities != capabilities || p.installed != installed) {
                     self.commit(Change::ProviderKnown { provider, capabilities, installed });
                 }
             }
             Input::SystemAccount { provider, present } => self.system_account(provider, present),
+            Input::SystemAssumed { provider } => self.system_assumed(provider),
             Input::Keychain { keychain } => self.keychain_seen(keychain),
             Input::Observed { credential, observation } => self.observe(credential, observation),
             Input::RuntimeStarted { runtime, process } => self.runtime_started(runtime, process),

@@ -84,6 +84,8 @@ dto! {
         pub accounts: Vec<Account>,
         pub models: Vec<Model>,
         pub sign_in: Vec<SignInMethod>,
+        /// Ways to sign in that its agent told of.
+        pub offers: Vec<SignInOffer>,
         /// Commands that install it, to be copied.
         pub install: Vec<String>,
         pub can_steer: bool,
@@ -144,7 +146,19 @@ dto! {
     }
 }
 
-dto! { pub word SignInMethod { Browser, DeviceCode, ApiKey } }
+dto! { pub word SignInMethod { Browser, DeviceCode, ApiKey, Advertised, Elsewhere } }
+
+dto! {
+    pub struct SignInOffer {
+        pub id: String,
+        pub name: String,
+        pub description: String,
+        /// A key must be typed.
+        pub needs_key: bool,
+        /// To be run by the person in a terminal, where the agent cannot do it itself.
+        pub command: Option<String>,
+    }
+}
 
 dto! {
     pub struct SignIn {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use turnkeep_agents::Card;
+use turnkeep_agents::{Card, ProgramSource};
 use turnkeep_model::{
     AccountId, ApprovalId, AuthEpoch, CredentialId, MessageId, ProviderId, RequestKey, RuntimeId, SessionId, TurnId,
     port::{
@@ -47,13 +47,14 @@ impl Sample {
         let provider = ProviderId::new("codex");
         let card = Card {
             id: provider.clone(),
-            name: "Codex",
-            full_name: "Codex (OpenAI)",
+            name: "Codex".to_owned(),
+            full_name: "Codex (OpenAI)".to_owned(),
             capabilities: capabilities(),
-            sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
-            programs: &["codex"],
-            install: &["npm install -g @openai/codex"],
-            system_home: ("CODEX_HOME", ".codex"),
+            sign_in: vec![SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
+            program: ProgramSource::Search { names: vec!["codex".to_owned()], says_version: true },
+            install: vec!["npm install -g @openai/codex".to_owned()],
+            system_home: ("CODEX_HOME".to_owned(), ".codex".to_owned()),
+            own_variables: Vec::new(),
         };
         let mut state = State::default();
         state.providers.insert(
@@ -64,6 +65,7 @@ impl Sample {
                 capabilities: capabilities(),
                 installed: Installed::Found { path: "/usr/bin/codex".into(), version: Some("0.58.0".into()) },
                 models: Vec::new(),
+                offers: Vec::new(),
             },
         );
         let mut sample = Self { state, cards: vec![card] };

@@ -34,7 +34,7 @@ impl<'a> Facts<'a> {
     /// The provider's name for people.
     #[must_use]
     pub fn provider_name(&self, provider: &'a ProviderId) -> &'a str {
-        self.card(provider).map_or(provider.as_str(), |card| card.name)
+        self.card(provider).map_or(provider.as_str(), |card| card.name.as_str())
     }
 
     fn card(&self, provider: &ProviderId) -> Option<&'a Card> {
@@ -95,13 +95,14 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
     let capabilities = entry.map_or(&card.capabilities, |entry| &entry.capabilities);
     dto::Provider {
         id: card.id.to_string(),
-        name: card.name.to_owned(),
+        name: card.name.clone(),
         installed: entry.map_or(dto::Installed::Unknown, |entry| parts::installed(&entry.installed)),
         current: entry.and_then(|entry| entry.current).map(|id| id.to_string()),
         accounts: accounts(facts, &card.id),
         models: entry.map(|entry| entry.models.iter().map(parts::model).collect()).unwrap_or_default(),
-        sign_in: card.sign_in.iter().map(|method| parts::sign_in_method(*method)).collect(),
-        install: card.install.iter().map(|line| (*line).to_owned()).collect(),
+        sign_in: card.sign_in.iter().map(parts::sign_in_method).collect(),
+        offers: entry.map(|entry| entry.offers.iter().map(parts::sign_in_offer).collect()).unwrap_or_default(),
+        install: card.install.clone(),
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,
         finishing_turns: count(facts.finishing(&card.id).count()),

@@ -62,8 +62,8 @@ export const markRead = (session: string) => call("mark_read", { session });
 export const tryAgain = (session: string) => call("try_again", { session });
 export const resolveUnknown = (session: string, resend: boolean) => call("resolve_unknown", { session, resend });
 
-export const signIn = (provider: string, account: string | null, label: string, method: SignInMethod, key: string | null) =>
-  call<string>("sign_in", { provider, account, label, method, key });
+export const signIn = (provider: string, account: string | null, label: string, method: SignInMethod, key: string | null, offer: string | null = null) =>
+  call<string>("sign_in", { provider, account, label, method, key, offer });
 export const cancelSignIn = (signInId: string) => call("cancel_sign_in", { signIn: signInId });
 export const signOut = (account: string, now: boolean) => call("sign_out", { account, now });
 export const useAccount = (account: string) => call("use_account", { account });

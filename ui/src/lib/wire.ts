@@ -24,6 +24,10 @@ export type Recovery = { at: number, lines: Array<string>, };
 
 export type Provider = { id: string, name: string, installed: Installed, current: string | null, accounts: Array<Account>, models: Array<Model>, signIn: Array<SignInMethod>, 
 /**
+ * Ways to sign in that its agent told of.
+ */
+offers: Array<SignInOffer>, 
+/**
  * Commands that install it, to be copied.
  */
 install: Array<string>, canSteer: boolean, hasGoals: boolean, 
@@ -54,7 +58,7 @@ export type AccountState = { "type": "signedIn" } | { "type": "signedOut" } | { 
 
 export type Keychain = { "type": "unknown" } | { "type": "unlocked" } | { "type": "locked" } | { "type": "absent", why: string, };
 
-export type SignInMethod = "browser" | "deviceCode" | "apiKey";
+export type SignInMethod = "browser" | "deviceCode" | "apiKey" | "advertised" | "elsewhere";
 
 export type SignIn = { id: string, provider: string, account: string, method: SignInMethod, url: string | null, code: string | null, failure: Failure | null, };
 

@@ -352,7 +352,7 @@ export const words = {
   signIn: {
     title: (provider: string) => `Sign in to ${provider}`,
     method: "How to sign in",
-    methods: { browser: "Browser", deviceCode: "Device code", apiKey: "API key" } satisfies Record<SignInMethod, string>,
+    methods: { browser: "Browser", deviceCode: "Device code", apiKey: "API key", advertised: "The agent's own way", elsewhere: "In a terminal" } satisfies Record<SignInMethod, string>,
     name: "Name",
     nameHint: "for example work",
     browserWhat: "Your browser opens the provider’s own sign-in page. Turnkeep does not see your password.",

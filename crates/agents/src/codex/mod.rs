@@ -15,7 +15,7 @@ use turnkeep_model::{
     port::{Capabilities, Goals, Observation, Sessions, SignInMethod},
 };
 
-use crate::port::{Agent, Card, CredentialSource, Launch, LaunchError, Protocol, Purpose, Site};
+use crate::port::{Agent, Card, CredentialSource, Launch, LaunchError, ProgramSource, Protocol, Purpose, Site};
 
 /// OpenAI's Codex.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ impl Codex {
         Self {
             card: Card {
                 id: ProviderId::new("codex"),
-                name: "Codex",
-                full_name: "Codex (OpenAI)",
+                name: "Codex".to_owned(),
+                full_name: "Codex (OpenAI)".to_owned(),
                 capabilities: Capabilities {
                     sessions: Sessions::Many,
                     resume: true,
@@ -39,10 +39,11 @@ impl Codex {
                     history_probe: true,
                     approvals: true,
                 },
-                sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
-                programs: &["codex"],
-                install: &["npm install -g @openai/codex", "brew install --cask codex"],
-                system_home: ("CODEX_HOME", ".codex"),
+                sign_in: vec![SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
+                program: ProgramSource::Search { names: vec!["codex".to_owned()], says_version: true },
+                install: ["npm install -g @openai/codex", "brew install --cask codex"].map(str::to_owned).to_vec(),
+                system_home: ("CODEX_HOME".to_owned(), ".codex".to_owned()),
+                own_variables: Vec::new(),
             },
         }
     }

@@ -47,7 +47,7 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Start {
     /// For messages to a person.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) launch: Launch,
     pub(crate) protocol: Box<dyn Protocol>,
     /// Value of the environment variable by which its descendants are found.
@@ -58,7 +58,7 @@ pub(crate) struct Start {
 
 /// One child, from its start to its proven end.
 pub(crate) struct Actor<T> {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) launch: Launch,
     pub(super) protocol: Box<dyn Protocol>,
     pub(super) marker: String,
@@ -123,7 +123,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         };
         let mut child = match spawner.spawn(plan).await {
             Ok(child) => child,
-            Err(error) => return End::NotStarted(not_started(name, &launch, &error)),
+            Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };
         let identity = child.id().and_then(reap::identity);
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {

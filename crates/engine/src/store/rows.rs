@@ -261,7 +261,9 @@ impl<'a> Draft<'a> {
     #[expect(clippy::too_many_lines, reason = "one arm a change, so that a new change cannot be forgotten")]
     fn touch(&mut self, change: &Change) {
         match change {
-            Change::ProviderKnown { provider, .. } | Change::ModelsListed { provider, .. } => {
+            Change::ProviderKnown { provider, .. }
+            | Change::ProviderIntroduced { provider, .. }
+            | Change::ModelsListed { provider, .. } => {
                 self.touch_all([Touched::Provider(provider.clone())]);
             }
             Change::EpochBegan { provider, .. } => {

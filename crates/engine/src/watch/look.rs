@@ -13,6 +13,7 @@ use turnkeep_model::{CredentialId, Input, ProviderId, port::Observation, state::
 
 use super::{Attendance, Looker, read_file};
 use crate::{
+    discover::Search,
     environment::Environment,
     vault::VaultError,
     world::{Says, Shared, lock, sources_of, system_home},
@@ -84,11 +85,19 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
     for (provider, agent) in &shared.agents {
         let sources = agent.system_sources(&system_home(&**agent, environment));
         let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
+        if found.assumed && !matches!(ground.programs.get(provider), Some(Search::Found(_))) {
+            continue;
+        }
         let Some(present) = found.presence() else { continue };
-        let stamps: Vec<Stamp> = sources.iter().map(stamp).collect();
+        let stamps: Vec<Stamp> = sources.iter().flat_map(stamps).collect();
         if told.system.get(provider) != Some(&(present, stamps.clone())) {
             told.system.insert(provider.clone(), (present, stamps));
-            shared.tell(Input::SystemAccount { provider: provider.clone(), present });
+            let provider = provider.clone();
+            shared.tell(if found.assumed {
+                Input::SystemAssumed { provider }
+            } else {
+                Input::SystemAccount { provider, present }
+            });
         }
     }
     told.credentials.retain(|credential, _| attended.contains_key(credential));
@@ -126,22 +135,30 @@ fn files(shared: &Shared, environment: &Environment, attended: &Attendance) -> B
     });
     of_systems
         .chain(of_credentials.flatten())
-        .filter_map(|source| match source {
-            CredentialSource::File { path } => Some(path),
-            CredentialSource::Vault | CredentialSource::KeychainItem { .. } | CredentialSource::None => None,
+        .flat_map(|source| match source {
+            CredentialSource::File { path } => vec![path],
+            CredentialSource::Assumed { watch } => watch,
+            CredentialSource::Vault | CredentialSource::KeychainItem { .. } | CredentialSource::None => Vec::new(),
         })
         .collect()
 }
 
 /// The person's home of the agent as it is named: its links may be changed, and that is news too.
 fn as_named(agent: &dyn Agent, environment: &Environment) -> PathBuf {
-    let (variable, below) = agent.card().system_home;
+    let (variable, below) = &agent.card().system_home;
     let moved = environment.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below))
 }
 
-fn stamp(source: &CredentialSource) -> Stamp {
-    let CredentialSource::File { path } = source else { return None };
+fn stamps(source: &CredentialSource) -> Vec<Stamp> {
+    match source {
+        CredentialSource::File { path } => vec![stamp(path)],
+        CredentialSource::Assumed { watch } => watch.iter().map(|path| stamp(path)).collect(),
+        CredentialSource::Vault | CredentialSource::KeychainItem { .. } | CredentialSource::None => vec![None],
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
     let about = std::fs::metadata(path).ok()?;
     Some((about.modified().ok()?, about.len()))
 }
@@ -152,6 +169,8 @@ struct Found {
     someone: Option<Observation>,
     /// Something is there, whoever it is.
     present: bool,
+    /// It is only taken to be there.
+    assumed: bool,
     /// Some place could not be looked into.
     unsure: bool,
     torn: bool,
@@ -211,6 +230,10 @@ async fn look_at(
                     // It said so while it answered, and there is a file that is looked at beside it.
                     Some(Err(_)) | None => found.unsure |= sources.len() == 1 || !missing.contains(attributes),
                 }
+            }
+            CredentialSource::Assumed { .. } => {
+                found.present = true;
+                found.assumed = true;
             }
             CredentialSource::Vault | CredentialSource::None => found.unsure = true,
         }

@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
 }
 
 /// What for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     Serve,
     SignIn(turnkeep_model::port::SignInMethod),
@@ -66,7 +66,7 @@ pub(crate) async fn prepare(shared: &Shared, wanted: Wanted) -> Result<Start, Fa
         .await?
         .map_err(|error| start_failed(format!("{}'s folder could not be made: {error}.", agent.card().name)))?;
     }
-    let mut launch = launch(&**agent, &mut site, wanted.why)?;
+    let mut launch = launch(&**agent, &mut site, wanted.why.clone())?;
     if let Some(plan) = launch.home.take() {
         blocking(move || home::make(&plan))
             .await?
@@ -74,7 +74,7 @@ pub(crate) async fn prepare(shared: &Shared, wanted: Wanted) -> Result<Start, Fa
     }
     look_first(shared, &**agent, &wanted, &launch, &site.system_home).await?;
     Ok(Start {
-        name: agent.card().name,
+        name: agent.card().name.clone(),
         protocol: agent.protocol(&site.purpose),
         launch,
         marker: wanted.marker,
@@ -157,7 +157,7 @@ async fn look_first(
             vault.has(wanted.credential).await.map_err(|error| error.to_failure())
         }
         CredentialSource::KeychainItem { attributes } => vault.find(attributes).await.map_err(|error| error.to_failure()),
-        CredentialSource::File { .. } | CredentialSource::None => {
+        CredentialSource::File { .. } | CredentialSource::Assumed { .. } | CredentialSource::None => {
             for source in agent.system_sources(system_home) {
                 match source {
                     CredentialSource::KeychainItem { attributes } => {
@@ -170,7 +170,7 @@ async fn look_first(
                             lock(&shared.identities).complete(wanted.credential, seen, Says::Look);
                         }
                     }
-                    CredentialSource::Vault | CredentialSource::None => {}
+                    CredentialSource::Vault | CredentialSource::Assumed { .. } | CredentialSource::None => {}
                 }
             }
             Ok(())
@@ -187,13 +187,15 @@ fn site(shared: &Shared, agent: &dyn Agent, environment: &Environment, credentia
         program: PathBuf::new(),
         system_home: system_home(agent, environment),
         private_home: private_home(shared, &agent.card().id, credential),
-        environment: environment.handed_on(own_prefix(agent.card().system_home.0)),
+        environment: environment.handed_on(&own_prefixes(agent.card())),
     }
 }
 
-/// "AGENT_HOME" → "AGENT_": what an agent's own variables begin with.
-fn own_prefix(variable: &str) -> &str {
-    variable.find('_').and_then(|at| variable.get(..=at)).unwrap_or("")
+/// What an agent's own variables begin with: "AGENT_HOME" → "AGENT_", and what its card names.
+fn own_prefixes(card: &turnkeep_agents::Card) -> Vec<&str> {
+    let variable = card.system_home.0.as_str();
+    let own = variable.find('_').and_then(|at| variable.get(..=at));
+    own.into_iter().chain(card.own_variables.iter().map(String::as_str)).collect()
 }
 
 /// Where the credential of an account may lie.
@@ -213,7 +215,7 @@ pub(crate) fn sources_of(
 
 /// The person's own home of the agent, links resolved.
 pub(crate) fn system_home(agent: &dyn Agent, environment: &Environment) -> PathBuf {
-    let (variable, below) = agent.card().system_home;
+    let (variable, below) = &agent.card().system_home;
     let moved = environment.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     canonical(&moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below)))
 }

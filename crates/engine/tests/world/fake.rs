@@ -15,8 +15,8 @@ use std::{
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use turnkeep_agents::{
-    Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, Protocol, Purpose,
-    SecretSlot, Site, Stdio,
+    Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, ProgramSource, Protocol,
+    Purpose, SecretSlot, Site, Stdio,
 };
 use turnkeep_engine::world::{Arrival, World, WorldConfig};
 use turnkeep_model::{
@@ -47,8 +47,8 @@ impl FakeAgent {
         Self {
             card: Card {
                 id: ProviderId::new(PROVIDER),
-                name: "Fake",
-                full_name: "Fake (tests)",
+                name: "Fake".to_owned(),
+                full_name: "Fake (tests)".to_owned(),
                 capabilities: Capabilities {
                     sessions: Sessions::Many,
                     resume: true,
@@ -58,10 +58,11 @@ impl FakeAgent {
                     history_probe: false,
                     approvals: false,
                 },
-                sign_in: &[SignInMethod::ApiKey],
-                programs: &["fake-agent"],
-                install: &[],
-                system_home: ("FAKE_HOME", ".fake"),
+                sign_in: vec![SignInMethod::ApiKey],
+                program: ProgramSource::Search { names: vec!["fake-agent".to_owned()], says_version: true },
+                install: Vec::new(),
+                system_home: ("FAKE_HOME".to_owned(), ".fake".to_owned()),
+                own_variables: Vec::new(),
             },
             eof_grace: 2_000,
             ready_within: 20_000,

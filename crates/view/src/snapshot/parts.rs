@@ -96,18 +96,33 @@ pub(super) fn sign_in(id: u64, sign_in: &state::SignIn) -> dto::SignIn {
         id: id.to_string(),
         provider: sign_in.provider.to_string(),
         account: sign_in.account.to_string(),
-        method: sign_in_method(sign_in.method),
+        method: sign_in_method(&sign_in.method),
         url,
         code,
         failure: sign_in.failure.as_ref().map(failure),
     }
 }
 
-pub(super) fn sign_in_method(method: port::SignInMethod) -> dto::SignInMethod {
+pub(super) fn sign_in_method(method: &port::SignInMethod) -> dto::SignInMethod {
     match method {
         port::SignInMethod::Browser => dto::SignInMethod::Browser,
         port::SignInMethod::DeviceCode => dto::SignInMethod::DeviceCode,
         port::SignInMethod::ApiKey => dto::SignInMethod::ApiKey,
+        port::SignInMethod::Advertised { .. } => dto::SignInMethod::Advertised,
+        port::SignInMethod::Elsewhere => dto::SignInMethod::Elsewhere,
+    }
+}
+
+pub(super) fn sign_in_offer(offer: &port::SignInOffer) -> dto::SignInOffer {
+    dto::SignInOffer {
+        id: offer.id.clone(),
+        name: offer.name.clone(),
+        description: offer.description.clone(),
+        needs_key: offer.by == port::OfferedBy::Key,
+        command: match &offer.by {
+            port::OfferedBy::Terminal { command } => Some(command.clone()),
+            port::OfferedBy::Agent | port::OfferedBy::Key => None,
+        },
     }
 }
 

@@ -54,7 +54,7 @@ impl Machine {
         }
         let initialized = self.requests.notify("initialized");
         self.out.push_back(Out::Send(initialized));
-        match self.purpose {
+        match self.purpose.clone() {
             Purpose::Serve { needs_key: true } => self.give_key(Asked::Key),
             Purpose::Serve { needs_key: false } => self.read_account(AccountFor::Ready),
             Purpose::SignIn { method } => {
@@ -201,7 +201,9 @@ impl Machine {
         let kind = match method {
             SignInMethod::Browser => "chatgpt",
             SignInMethod::DeviceCode => "chatgptDeviceCode",
-            SignInMethod::ApiKey => return self.give_key(Asked::SignIn(method)),
+            SignInMethod::ApiKey | SignInMethod::Advertised { .. } | SignInMethod::Elsewhere => {
+                return self.give_key(Asked::SignIn(method));
+            }
         };
         self.ask("account/login/start", &json!({"type": kind}), patience::ACCOUNT, Asked::SignIn(method));
     }
@@ -226,8 +228,8 @@ impl Machine {
             return self.cancel_sign_in();
         }
         let step = match method {
-            // Its completion comes by itself, as with the others.
-            SignInMethod::ApiKey => return,
+            // Its completion comes by itself, as with the others. The last two are never asked of this agent.
+            SignInMethod::ApiKey | SignInMethod::Advertised { .. } | SignInMethod::Elsewhere => return,
             SignInMethod::Browser => started.auth_url.map(|url| SignInStep::OpenUrl { url }),
             SignInMethod::DeviceCode => match (started.verification_url, started.user_code) {
                 (Some(url), Some(code)) => Some(SignInStep::TypeCode { url, code }),

@@ -191,6 +191,7 @@ fn the_stories_reach_every_kind_of_entity() {
     }
     let wanted = [
         "ProviderKnown",
+        "ProviderIntroduced",
         "ModelsListed",
         "AccountAdded",
         "AccountRenamed",

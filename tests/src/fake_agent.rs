@@ -30,6 +30,8 @@ pub struct Script {
     pub on: BTreeMap<String, Vec<Vec<Action>>>,
     /// Done after `turn/start` was answered, a list for each turn; the last one stays.
     pub turns: Vec<Vec<Action>>,
+    /// Done instead for a message that contains these words; the first that fits.
+    pub messages: Vec<(String, Vec<Action>)>,
     /// Goes on when its input closes.
     pub ignores_eof: bool,
     /// Takes no notice of SIGTERM.
@@ -44,6 +46,7 @@ impl Default for Script {
             account: json!({ "type": "apiKey" }),
             on: BTreeMap::new(),
             turns: vec![vec![Action::Message("OK".to_owned()), Action::complete()]],
+            messages: Vec::new(),
             ignores_eof: false,
             ignores_term: false,
         }
@@ -140,6 +143,12 @@ impl FakeAgent {
         fs::write(&codex, text)?;
         fs::set_permissions(&codex, fs::Permissions::from_mode(0o755))?;
         Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// What was installed in this folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
     }
 
     /// To be put first on a `PATH`.

@@ -9,5 +9,6 @@ pub mod fake_agent;
 pub mod mock_model;
 pub mod process;
 pub mod real_codex;
+pub mod relay;
 pub mod wait;
 pub mod webdriver;

@@ -126,7 +126,14 @@ impl Session {
             "thread/list" | "thread/loaded/list" | "thread/turns/list" | "model/list" | "thread/backgroundTerminals/list" => {
                 json!({ "data": [], "nextCursor": null })
             }
-            "account/logout" | "thread/backgroundTerminals/clean" | "thread/name/set" => json!({}),
+            "account/logout" => {
+                if let Some(home) = std::env::var_os("CODEX_HOME") {
+                    // It may be signed out already.
+                    let _ = std::fs::remove_file(std::path::Path::new(&home).join("auth.json"));
+                }
+                json!({})
+            }
+            "thread/backgroundTerminals/clean" | "thread/name/set" => json!({}),
             "account/login/start" => {
                 let kind = at.request["params"]["type"].clone();
                 reply(&at.request, &json!({ "type": kind }));
@@ -195,7 +202,9 @@ impl Session {
         for method in ["item/started", "item/completed"] {
             notify(method, &json!({ "threadId": at.thread, "turnId": turn, "item": item }));
         }
-        let actions = nth(&self.script.turns, number).cloned().unwrap_or_default();
+        let text = at.request["params"]["input"].to_string();
+        let chosen = self.script.messages.iter().find(|(words, _)| text.contains(words)).map(|(_, actions)| actions);
+        let actions = chosen.or_else(|| nth(&self.script.turns, number)).cloned().unwrap_or_default();
         let (at, session) = (At { turn, ..at.clone() }, Arc::clone(self));
         thread::spawn(move || session.play(&actions, &at));
     }

@@ -1,0 +1,104 @@
+//! Each kind of check finds the defect that it is for: a relay plants it, and the check must fail.
+
+use std::path::Path;
+use std::time::Duration;
+
+use harness::relay::{Act, From, Relay, Rule};
+
+use super::agents::{self, Wire};
+use super::rig::Rig;
+use super::{Case, cases, ends};
+
+/// A check that waits for what never comes gives up so soon here.
+const IMPATIENCE: Duration = Duration::from_secs(5);
+
+/// The check must fail, with these words in what it says.
+fn fails(case: &Case, relay: fn(&Wire, &Path) -> Option<Relay>, because: &str) {
+    let mut rig = Rig::start(&agents::fake, relay, IMPATIENCE).unwrap();
+    match (case.check)(&mut rig) {
+        Ok(()) => panic!("{}: the planted defect was not found", case.name),
+        Err(error) => {
+            let text = format!("{error:#}");
+            println!("{}: {text}", case.name);
+            assert!(text.contains(because), "{}: it failed because of {text}", case.name);
+        }
+    }
+}
+
+fn one(rule: Rule) -> Option<Relay> {
+    Some(Relay { rules: vec![rule], ..Relay::default() })
+}
+
+#[test]
+fn a_turn_without_an_end() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Agent, &[wire.end], vec![Act::Drop]));
+    fails(&cases::a_turn_completes, defect, "no end of the turn");
+}
+
+#[test]
+fn words_that_come_all_at_once() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Agent, &[wire.delta], vec![Act::Drop]));
+    fails(&cases::its_text_is_streamed, defect, "no streamed words");
+}
+
+#[test]
+fn a_question_that_is_never_put() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Agent, &[wire.ask], vec![Act::Drop]));
+    fails(&cases::what_is_allowed_is_done, defect, "no question or end");
+    fails(&cases::a_question_ends_with_its_turn, defect, "no question or end");
+}
+
+#[test]
+fn a_refusal_that_arrives_as_leave() {
+    let defect = |wire: &Wire, _: &Path| {
+        let (this, by) = (wire.deny.0.to_owned(), wire.deny.1.to_owned());
+        one(Rule::new(From::Client, &[wire.deny.0], vec![Act::Replace { this, by }]))
+    };
+    fails(&cases::what_is_denied_is_not_done, defect, "denied and done");
+}
+
+#[test]
+fn leave_that_never_arrives() {
+    let defect = |wire: &Wire, _: &Path| {
+        let (this, by) = (wire.deny.1.to_owned(), wire.deny.0.to_owned());
+        one(Rule::new(From::Client, &[wire.deny.1], vec![Act::Replace { this, by }]))
+    };
+    fails(&cases::what_is_allowed_is_done, defect, "allowed and not done");
+}
+
+#[test]
+fn an_interruption_that_is_lost() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Client, &[wire.interrupt], vec![Act::Drop]));
+    fails(&cases::a_turn_is_interrupted, defect, "no end of the turn");
+}
+
+#[test]
+fn steering_that_is_lost() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Client, &[wire.steer], vec![Act::Drop]));
+    fails(&cases::a_running_turn_is_steered_or_the_message_waits, defect, "no admitted message");
+}
+
+#[test]
+fn a_thread_that_changes_its_name() {
+    let defect = |_: &Wire, _: &Path| {
+        let act = Act::Replace { this: "thread-".to_owned(), by: "gone-".to_owned() };
+        one(Rule::new(From::Client, &["\"thread/resume\""], vec![act]))
+    };
+    fails(&cases::a_session_goes_on_after_a_restart, defect, "");
+}
+
+#[test]
+fn an_end_that_is_told_before_the_kill() {
+    // The agent says that it is done in the middle of its words: then there is nothing to be killed in.
+    let defect = |wire: &Wire, _: &Path| {
+        let act = Act::Replace { this: "It is ".to_owned(), by: "It is held.".to_owned() };
+        one(Rule::new(From::Agent, &[wire.delta], vec![act, Act::Pass, Act::Exit(0)]))
+    };
+    fails(&ends::killed_in_a_turn, defect, "");
+}
+
+#[test]
+fn an_agent_that_never_starts() {
+    let defect = |_: &Wire, _: &Path| Some(Relay { start: vec![Act::Exit(3)], ..Relay::default() });
+    fails(&ends::the_output_ends_while_starting, defect, "no end of the turn");
+}

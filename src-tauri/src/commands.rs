@@ -9,7 +9,7 @@ use tauri::{AppHandle, State, WebviewWindow, ipc::Channel};
 use turnkeep_engine::{Ack, Handle, ReadError, Refused};
 use turnkeep_model::{
     AccountId, ApprovalId, Input, MessageId, ProviderId, SessionId, SignInId,
-    port::{GoalSpec, SignInMethod},
+    port::{GoalSpec, SessionSettings, SignInMethod},
     state::Asker,
 };
 use turnkeep_view::{answer, dto, snapshot};
@@ -118,6 +118,18 @@ pub(crate) async fn create_session(
     let made = shell.engine.create_session(ProviderId::new(provider), folder, title, settings, None).await;
     let made = made.map_err(|why| not_taken(&why))?;
     made.session.map(|id| id.to_string()).ok_or_else(|| refused("notFound", "There is no such provider."))
+}
+
+/// A session with the agent that is built in, in a scratch folder of ours.
+#[tauri::command]
+pub(crate) async fn try_demo(shell: State<'_, Shell>, title: String) -> Done<String> {
+    let provider = shell.built_in().ok_or_else(|| refused("notFound", "No agent is built in."))?;
+    let places = shell.places.clone();
+    let folder = tauri::async_runtime::spawn_blocking(move || folder::scratch(&places)).await;
+    let folder = folder.map_err(|error| refused("other", error.to_string()))?.map_err(|why| refused("folder", why))?;
+    let made = shell.engine.create_session(provider, folder, title, SessionSettings::default(), None).await;
+    let made = made.map_err(|why| not_taken(&why))?;
+    made.session.map(|id| id.to_string()).ok_or_else(|| refused("notFound", "The built-in agent is not there."))
 }
 
 #[tauri::command]

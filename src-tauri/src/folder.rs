@@ -7,6 +7,7 @@ use std::{
 
 use tauri::{AppHandle, Manager as _};
 use tokio::sync::oneshot;
+use turnkeep_engine::Places;
 
 /// Asks with the system's own dialog; `None` when the person changed their mind.
 pub(crate) async fn pick(app: &AppHandle) -> Option<String> {
@@ -52,6 +53,13 @@ pub(crate) fn check(typed: &str, home: &str) -> Result<String, String> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!("{typed} may not be read by you.")),
         Err(error) => Err(format!("{typed} cannot be used: {error}.")),
     }
+}
+
+/// The folder for what is only tried, made if need be.
+pub(crate) fn scratch(places: &Places) -> Result<String, String> {
+    let path = places.data.join("demo");
+    std::fs::create_dir_all(&path).map_err(|error| format!("{} cannot be made: {error}.", path.display()))?;
+    path.to_str().map(str::to_owned).ok_or_else(|| "The name of this folder is not valid text.".to_owned())
 }
 
 #[cfg(test)]

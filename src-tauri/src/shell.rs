@@ -8,9 +8,9 @@ use std::sync::{
 };
 
 use tokio::sync::{mpsc, watch};
-use turnkeep_agents::{Agent, Card};
+use turnkeep_agents::{Agent, Card, ProgramSource};
 use turnkeep_engine::{Handle, Places, Snapshot, clock};
-use turnkeep_model::{ApprovalId, Input, SessionId, port, state::Asker};
+use turnkeep_model::{ApprovalId, Input, ProviderId, SessionId, port, state::Asker};
 use turnkeep_view::{answer, dto, snapshot::Facts};
 
 use crate::pump::Pump;
@@ -67,6 +67,11 @@ impl Inner {
             shows,
         };
         (Arc::new(shell), showing)
+    }
+
+    /// The provider that is part of this program.
+    pub(crate) fn built_in(&self) -> Option<ProviderId> {
+        self.cards.iter().find(|card| card.program == ProgramSource::Own).map(|card| card.id.clone())
     }
 
     fn looking(&self) -> MutexGuard<'_, Looking> {

@@ -95,6 +95,7 @@ pub(crate) fn run(opening: Opening) -> Result<ExitCode, String> {
         commands::steer,
         commands::transcript_page,
         commands::try_again,
+        commands::try_demo,
         commands::unlock_keychain,
         commands::use_account,
         commands::watch,

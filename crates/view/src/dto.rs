@@ -88,6 +88,8 @@ dto! {
         pub offers: Vec<SignInOffer>,
         /// Commands that install it, to be copied.
         pub install: Vec<String>,
+        /// It is part of the application: there is nothing to install, and nobody to sign in.
+        pub built_in: bool,
         pub can_steer: bool,
         pub has_goals: bool,
         /// Turns that finish on an account that is no longer the current one.

@@ -1,6 +1,6 @@
 //! The machine's state as one [`dto::Snapshot`]: groups, statuses and reasons are computed here, from facts alone.
 
-use turnkeep_agents::Card;
+use turnkeep_agents::{Card, ProgramSource};
 use turnkeep_model::{
     AccountId, ProviderId, SessionId, TurnId,
     port::{self, FailureClass, Goals, SignInStep, TurnOutcome},
@@ -103,6 +103,7 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
         sign_in: card.sign_in.iter().map(parts::sign_in_method).collect(),
         offers: entry.map(|entry| entry.offers.iter().map(parts::sign_in_offer).collect()).unwrap_or_default(),
         install: card.install.clone(),
+        built_in: card.program == ProgramSource::Own,
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,
         finishing_turns: count(facts.finishing(&card.id).count()),

@@ -48,6 +48,7 @@ export const transcriptPage = (session: string, before: number | null, limit: nu
 
 export const createSession = (provider: string, folder: string, title: string, settings: SessionSettings) =>
   call<string>("create_session", { provider, folder, title, settings });
+export const tryDemo = (title: string) => call<string>("try_demo", { title });
 export const send = (session: string, message: string, text: string) => call("send", { session, message, text });
 export const steer = (session: string, message: string, text: string) => call("steer", { session, message, text });
 export const editQueued = (session: string, message: string, text: string) => call("edit_queued", { session, message, text });

@@ -30,7 +30,11 @@ offers: Array<SignInOffer>,
 /**
  * Commands that install it, to be copied.
  */
-install: Array<string>, canSteer: boolean, hasGoals: boolean, 
+install: Array<string>, 
+/**
+ * It is part of the application: there is nothing to install, and nobody to sign in.
+ */
+builtIn: boolean, canSteer: boolean, hasGoals: boolean, 
 /**
  * Turns that finish on an account that is no longer the current one.
  */

@@ -478,6 +478,11 @@ export const words = {
     start: (provider: string) => `Start with ${provider}`,
     skip: "Go to the sessions",
     noneFound: "No agent is installed yet. Install one with the command below.",
+    demo: "Or look around first",
+    demoWhat: "The demo agent is built in and really runs, in a folder of its own. It is scripted: no account, no network.",
+    tryDemo: "Try the demo agent",
+    demoTitle: "The demo agent",
+    demoMessage: "Show me the tour",
   },
 
   quit: {

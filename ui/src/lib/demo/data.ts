@@ -29,7 +29,7 @@ export const account = (part: Partial<Account> & { id: string; label: string }):
 
 export const provider = (part: Partial<Provider> & { id: string; name: string }): Provider => ({
   installed: { type: "found", path: `${HOME}/.local/bin/${part.id}`, version: "0.58.0" }, current: null, accounts: [], models: [],
-  signIn: ["browser", "deviceCode", "apiKey"], install: [], offers: [], canSteer: true, hasGoals: true, finishingTurns: 0, ...part,
+  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, offers: [], canSteer: true, hasGoals: true, finishingTurns: 0, ...part,
 });
 
 export const models = [

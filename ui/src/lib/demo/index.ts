@@ -2,7 +2,7 @@
 import { app } from "../app.svelte";
 import { use, type Transport } from "../shell";
 import type { Answer, Entry, Session, Snapshot, TranscriptEvent, WindowEvent } from "../wire";
-import { NOW, longEntry, session as makeSession, sessionSettings, transcriptOf } from "./data";
+import { HOME, NOW, longEntry, session as makeSession, sessionSettings, transcriptOf } from "./data";
 import { scene } from "./scenes";
 
 export class DemoShell implements Transport {
@@ -62,6 +62,8 @@ export class DemoShell implements Transport {
         return null;
       
       case "transcript_page": return this.page(id, args.before as number | null, args.limit as number);
+      case "try_demo":
+        return this.invoke("create_session", { title: args.title, folder: `${HOME}/.local/share/turnkeep/demo`, provider: "demo" });
       case "create_session": {
         const made = String(this.next++);
         this.snapshot = { ...this.snapshot, sessions: [...this.snapshot.sessions, makeSession({ id: made, title: (args.title as string) || "New session", provider: args.provider as string, folder: args.folder as string, activeAt: Date.now(), settings: sessionSettings })] };

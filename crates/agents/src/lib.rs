@@ -3,6 +3,7 @@
 //! Pure: bytes and commands in, bytes and events out. It never does I/O, never looks at a clock, and cannot hold a
 //! secret: a launch plan and a frame say *which* secret goes *where*, and the engine fills it in.
 
+mod acp;
 mod codex;
 pub mod jsonrpc;
 pub mod port;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use turnkeep_model::ProviderId;
 
+pub use acp::configured;
 pub use port::{
     Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, ProgramSource, Protocol,
     Purpose, SecretSlot, Site, Stdio,
@@ -19,7 +21,8 @@ pub use port::{
 /// Every kind of agent that is built in, in the order in which they are listed. The only such list.
 #[must_use]
 pub fn builtin() -> Vec<Arc<dyn Agent>> {
-    vec![Arc::new(codex::Codex::new())]
+    let known = acp::known().into_iter().map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+    std::iter::once(Arc::new(codex::Codex::new()) as Arc<dyn Agent>).chain(known).collect()
 }
 
 /// The built-in agent with this id.

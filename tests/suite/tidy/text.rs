@@ -14,7 +14,9 @@ const PROVIDER: &str = concat!("co", "dex");
 const LONGEST: usize = 500;
 
 /// Where a provider may be named, apart from its own folder. A test shows a provider's real words; documents are for people.
-const NAMES_PROVIDERS: [&str; 8] = [
+const NAMES_PROVIDERS: [&str; 9] = [
+    // Agents that speak the common protocol are named where they are listed.
+    "crates/agents/src/acp/",
     concat!("crates/agents/src/co", "dex/"),
     // The one list of providers.
     "crates/agents/src/lib.rs",

@@ -4,6 +4,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test waits for one thing and passes over the rest")]
 
 mod accounts;
+mod acp;
 mod bus;
 mod fake;
 mod keychain;

@@ -1,0 +1,313 @@
+//! Opening a session, telling it how to behave, and letting go of it.
+
+use serde_json::{json, value::RawValue};
+use turnkeep_model::{
+    SessionId, ThreadRef,
+    port::{AgentEvent, Failure, FailureClass, SessionSettings, ThreadSummary},
+};
+
+use super::{
+    Asked, Machine, Timer, parse, patience,
+    session::{Session, Stage},
+};
+use crate::{
+    acp::{
+        settings::{Catalogue, Setting},
+        wire, words,
+    },
+    port::Clock,
+};
+
+/// How often the agent is asked to close a session, and milliseconds between.
+const CLOSES: u32 = 3;
+const CLOSE_AGAIN: u64 = 500;
+
+impl Machine {
+    pub(super) fn open(&mut self, session: SessionId, thread: Option<ThreadRef>, folder: String, settings: SessionSettings) {
+        if let Some(known) = self.sessions.get(&session) {
+            // Asked for again while it is wanted: one answer is enough, and an open one is told again.
+            if known.stage == Stage::Open {
+                self.tell_opened(session);
+            }
+            return;
+        }
+        if let Some(other) = thread.as_ref().and_then(|thread| self.threads.get(thread)) {
+            let message = format!("It is already open in this {} process, for session {other}.", self.entry.name);
+            let failure = words::plain(FailureClass::ThreadBusy, message);
+            return self.event(AgentEvent::SessionOpenFailed { session, failure });
+        }
+        self.attempts += 1;
+        let attempt = self.attempts;
+        let mut params = json!({"cwd": folder, "mcpServers": []});
+        let method = match &thread {
+            None => "session/new",
+            // Loading tells the whole history again, which is known here.
+            Some(_) if self.can.resume => "session/resume",
+            Some(_) => "session/load",
+        };
+        if let (Some(thread), Some(members)) = (&thread, params.as_object_mut()) {
+            members.insert("sessionId".to_owned(), thread.as_str().into());
+            self.threads.insert(thread.clone(), session);
+        }
+        self.sessions.insert(session, Session::new(attempt, thread, folder, settings));
+        self.ask(method, &params, patience::OPEN, Asked::Open { session, attempt });
+    }
+
+    pub(super) fn opened(&mut self, session: SessionId, attempt: u64, outcome: Result<&RawValue, wire::Refusal>) {
+        let wanted = self.at(session, attempt).filter(|entry| matches!(entry.stage, Stage::Opening | Stage::Releasing { .. }));
+        let Some(entry) = wanted else {
+            // Given up in the meantime: nobody wants what the agent opened.
+            let late = outcome.ok().and_then(parse::<wire::SessionOnly>).map(|opened| opened.session_id);
+            return self.forget(late.unwrap_or_default());
+        };
+        let opened = match outcome {
+            Ok(raw) => parse::<wire::Opened>(raw).unwrap_or_default(),
+            Err(error) => {
+                let failure = words::of_refusal(&self.entry, &error, "open the session");
+                return self.open_failed(session, failure);
+            }
+        };
+        // An answer to a resumption may leave out what was asked for by its id.
+        let thread = match (opened.session_id.clone().filter(|id| !id.is_empty()), entry.thread.clone()) {
+            (Some(id), _) => ThreadRef(id),
+            (None, Some(asked)) => asked,
+            (None, None) => {
+                let message = format!(
+                    "{} opened a session without saying its id, so it could not be found again. It is not used. Report it to \
+                     the agent's makers.",
+                    self.entry.name
+                );
+                return self.open_failed(session, words::plain(FailureClass::Protocol, message));
+            }
+        };
+        entry.catalogue = Catalogue::of(&opened);
+        let previous = entry.thread.replace(thread.clone());
+        let releasing = matches!(entry.stage, Stage::Releasing { .. });
+        if let Some(previous) = previous.filter(|previous| *previous != thread) {
+            self.threads.remove(&previous);
+        }
+        if self.threads.get(&thread).is_some_and(|other| *other != session) {
+            let message = format!("{} gave a session the id of another one that is open.", self.entry.name);
+            return self.open_failed(session, words::plain(FailureClass::Protocol, message));
+        }
+        self.threads.insert(thread, session);
+        if releasing {
+            return self.close_now(session);
+        }
+        self.configure(session);
+    }
+
+    /// Tell it how to behave, before anybody can use it.
+    fn configure(&mut self, session: SessionId) {
+        let rules = std::sync::Arc::clone(&self.entry);
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.stage = Stage::Configuring;
+        let (settings, impossible) = entry.catalogue.differences(&rules, &entry.wanted);
+        entry.settings.extend(settings);
+        for text in impossible {
+            self.notice(session, text);
+        }
+        self.next_setting(session);
+    }
+
+    /// Tell the next choice; when all are told, what waited for them goes on.
+    pub(super) fn next_setting(&mut self, session: SessionId) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        let Some(thread) = entry.thread.clone() else { return };
+        while let Some(setting) = entry.settings.pop_front() {
+            if let Some((method, params)) = entry.catalogue.request(thread.as_str(), &setting) {
+                let asked = Asked::Setting { session, attempt: entry.attempt, setting };
+                return self.ask(method, &params, patience::SETTING, asked);
+            }
+        }
+        match entry.stage {
+            Stage::Configuring => {
+                entry.stage = Stage::Open;
+                self.tell_opened(session);
+                self.tell_models();
+            }
+            Stage::Open => self.send_prompt(session),
+            Stage::Opening | Stage::Releasing { .. } => {}
+        }
+    }
+
+    /// The answer to a choice.
+    pub(super) fn set(
+        &mut self,
+        _now: Clock,
+        session: SessionId,
+        attempt: u64,
+        setting: &Setting,
+        outcome: Result<&RawValue, wire::Refusal>,
+    ) {
+        let Some(entry) = self.at(session, attempt) else { return };
+        match outcome {
+            Ok(raw) => {
+                entry.catalogue.chosen(setting);
+                if let Some(options) = parse::<wire::ConfigSet>(raw).and_then(|set| set.config_options) {
+                    entry.catalogue.options(&options);
+                }
+            }
+            Err(error) => {
+                let failure = words::of_refusal(&self.entry, &error, setting.what.words());
+                return self.not_set(session, failure);
+            }
+        }
+        self.next_setting(session);
+    }
+
+    /// What cannot be told to behave as it must is not used.
+    pub(super) fn not_set(&mut self, session: SessionId, failure: Failure) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        entry.settings.clear();
+        match entry.stage {
+            Stage::Configuring => {
+                let thread = entry.thread.clone();
+                self.open_failed(session, failure);
+                self.forget(thread.map(|thread| thread.0).unwrap_or_default());
+            }
+            Stage::Open => match entry.starting.take() {
+                Some(starting) => {
+                    self.event(AgentEvent::TurnRejected { session, turn: starting.turn, failure });
+                }
+                None => self.notice(session, failure.message),
+            },
+            Stage::Opening | Stage::Releasing { .. } => {}
+        }
+    }
+
+    fn tell_opened(&mut self, session: SessionId) {
+        let Some(entry) = self.sessions.get(&session) else { return };
+        let Some(thread) = entry.thread.clone() else { return };
+        let settings = entry.catalogue.settings(&self.entry);
+        self.event(AgentEvent::SessionOpened { session, thread, settings });
+    }
+
+    /// The models of the last session that told of any: an agent has no other list of them.
+    pub(super) fn tell_models(&mut self) {
+        let models = self.sessions.values().map(|entry| entry.catalogue.models()).rfind(|models| !models.is_empty());
+        if let Some(models) = models {
+            self.event(AgentEvent::Models { models });
+        }
+    }
+
+    pub(super) fn open_failed(&mut self, session: SessionId, failure: Failure) {
+        let Some(entry) = self.remove(session) else { return };
+        self.event(match entry.stage {
+            Stage::Releasing { .. } => AgentEvent::SessionReleased { session },
+            Stage::Opening | Stage::Configuring | Stage::Open => AgentEvent::SessionOpenFailed { session, failure },
+        });
+    }
+
+    /// Forget everything of a session.
+    fn remove(&mut self, session: SessionId) -> Option<Session> {
+        self.withdraw_questions(session);
+        let entry = self.sessions.remove(&session)?;
+        self.threads.retain(|_, of| *of != session);
+        Some(entry)
+    }
+
+    /// Nobody wants this session of the agent's any more, unless it is being opened anew.
+    fn forget(&mut self, id: String) {
+        if !id.is_empty() && self.can.close && !self.threads.contains_key(&ThreadRef(id.clone())) {
+            self.ask("session/close", &json!({"sessionId": id}), patience::CLOSE, Asked::Forget);
+        }
+    }
+
+    // ---- letting go
+
+    pub(super) fn release(&mut self, session: SessionId) {
+        let Some(entry) = self.sessions.get_mut(&session) else {
+            return self.event(AgentEvent::SessionReleased { session });
+        };
+        match entry.stage {
+            Stage::Releasing { .. } => {}
+            Stage::Opening => entry.stage = Stage::Releasing { asked: 0 },
+            Stage::Configuring | Stage::Open => {
+                entry.stage = Stage::Releasing { asked: 0 };
+                self.close_now(session);
+            }
+        }
+    }
+
+    /// Go on with a release, unless a turn still runs: its end would not be heard any more. Never twice at a time.
+    pub(super) fn close_now(&mut self, session: SessionId) {
+        let close = self.can.close;
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, entry.busy(), entry.thread.clone()) else {
+            return;
+        };
+        if !close {
+            // It works on nothing, and nothing will be asked of it: that is all that this agent lets one do.
+            return self.released(session);
+        }
+        entry.stage = Stage::Releasing { asked: 1 };
+        let asked = Asked::Close { session, attempt: entry.attempt };
+        self.ask("session/close", &json!({"sessionId": thread.as_str()}), patience::CLOSE, asked);
+    }
+
+    pub(super) fn close_answered(
+        &mut self,
+        now: Clock,
+        session: SessionId,
+        attempt: u64,
+        outcome: Result<&RawValue, wire::Refusal>,
+    ) {
+        let Some(entry) = self.at(session, attempt) else { return };
+        let Stage::Releasing { asked } = entry.stage else { return };
+        let failure = match outcome {
+            Ok(_) => return self.released(session),
+            Err(error) => words::of_refusal(&self.entry, &error, "close the session"),
+        };
+        if failure.class == FailureClass::ThreadNotFound {
+            self.released(session);
+        } else if asked < CLOSES {
+            self.timer(now + CLOSE_AGAIN, Timer::CloseAgain { session, attempt });
+        } else {
+            // The end of its process is the proof then.
+            self.fault(Some(session), failure);
+        }
+    }
+
+    pub(super) fn close_again(&mut self, session: SessionId, attempt: u64) {
+        let Some(entry) = self.at(session, attempt) else { return };
+        let (Stage::Releasing { asked }, Some(thread)) = (entry.stage, entry.thread.clone()) else { return };
+        entry.stage = Stage::Releasing { asked: asked + 1 };
+        self.ask("session/close", &json!({"sessionId": thread.as_str()}), patience::CLOSE, Asked::Close { session, attempt });
+    }
+
+    fn released(&mut self, session: SessionId) {
+        if self.remove(session).is_some() {
+            self.event(AgentEvent::SessionReleased { session });
+        }
+    }
+
+    // ---- what it has
+
+    pub(super) fn ask_sessions(&mut self, cursor: Option<String>) {
+        let params = cursor.map_or(json!({}), |cursor| json!({"cursor": cursor}));
+        self.ask("session/list", &params, patience::LIST, Asked::Sessions);
+    }
+
+    pub(super) fn listed(&mut self, outcome: Result<&RawValue, wire::Refusal>) {
+        let page = match outcome {
+            Ok(raw) => parse::<wire::SessionList>(raw).ok_or_else(|| words::misshapen(&self.entry, "list its sessions")),
+            Err(error) => Err(words::of_refusal(&self.entry, &error, "list its sessions")),
+        };
+        match page {
+            Err(failure) => self.fault(None, failure),
+            Ok(page) => {
+                let known = page.sessions.into_iter().filter(|listed| !listed.session_id.is_empty());
+                let threads = known.map(|listed| ThreadSummary {
+                    thread: ThreadRef(listed.session_id),
+                    title: listed.title,
+                    folder: listed.cwd,
+                    updated_at: super::heard::seconds(&listed.updated_at).unwrap_or_default(),
+                    resumable: self.can.load || self.can.resume,
+                });
+                let threads = threads.collect();
+                self.event(AgentEvent::Threads { threads, next_cursor: page.next_cursor });
+            }
+        }
+    }
+}

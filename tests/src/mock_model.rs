@@ -2,8 +2,11 @@
 //!
 //! It records every request with its bearer. It never reaches beyond this machine.
 
+mod chat;
+mod chosen;
 mod http;
 mod issuer;
+mod messages;
 mod responses;
 mod script;
 mod tls;
@@ -114,7 +117,7 @@ impl MockModel {
     /// The model calls among them.
     #[must_use]
     pub fn model_calls(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| request.path.ends_with("/responses")).collect()
+        self.requests().into_iter().filter(is_model_call).collect()
     }
 
     /// Waits for a request that fits.
@@ -180,6 +183,13 @@ impl Drop for MockModel {
     }
 }
 
+/// Whether a model is asked for a turn: an agent's own questions, for a title or the like, come without tools.
+fn is_model_call(request: &Request) -> bool {
+    let with_tools = || request.json()["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    let path = request.path.as_str();
+    path.ends_with("/responses") || (path.ends_with("/messages") || path.ends_with("/chat/completions")) && with_tools()
+}
+
 fn accept(listener: &TcpListener, authority: &Arc<Authority>, state: &Arc<State>) {
     for connection in listener.incoming() {
         if state.lock().ended {
@@ -216,7 +226,7 @@ fn serve(state: &State, authority: &Authority, connection: TcpStream) -> Result<
 fn answer(state: &State, wire: &mut Wire, request: &Request) -> io::Result<After> {
     let path = request.path.as_str();
     let signs_in = path.contains("/oauth/") || path.contains("/deviceauth/");
-    if !signs_in && !state.accepts(request.bearer()) {
+    if !signs_in && !state.accepts(request.credential()) {
         let body = json!({ "error": {
             "message": "Your authentication token has been invalidated. Please try signing in again.",
             "type": "invalid_request_error", "code": "token_invalidated", "param": null,
@@ -226,6 +236,10 @@ fn answer(state: &State, wire: &mut Wire, request: &Request) -> io::Result<After
         wire.json(426, &json!({ "error": { "message": "the mock speaks no WebSocket" } }))?;
     } else if request.method == "POST" && path.ends_with("/responses") {
         return responses::answer(state, wire, request);
+    } else if request.method == "POST" && path.contains("/messages") {
+        return messages::answer(state, wire, request);
+    } else if request.method == "POST" && path.ends_with("/chat/completions") {
+        return chat::answer(state, wire, request);
     } else if path.ends_with("/models") {
         wire.json(200, &json!({ "object": "list", "models": [], "data": [] }))?;
     } else if !issuer::answer(state, wire, request)? {

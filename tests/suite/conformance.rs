@@ -77,4 +77,4 @@ macro_rules! agents {
     )*};
 }
 
-agents!(fake, codex);
+agents!(fake, demo, codex, codex_acp, claude_agent_acp, opencode);

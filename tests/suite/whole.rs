@@ -4,6 +4,7 @@
 
 mod app;
 mod crash;
+mod demo;
 mod groups;
 mod idle;
 mod keychain;
@@ -11,3 +12,5 @@ mod parts;
 mod sign_in;
 mod sign_out;
 mod way_through;
+
+pub(crate) use app::program;

@@ -2,6 +2,7 @@ import axe from "axe-core";
 import { describe, expect, it, vi } from "vitest";
 import { app } from "../src/lib/app.svelte";
 import { snapshot } from "../src/lib/demo/data";
+import { words } from "../src/lib/words";
 import { settle, stage } from "./stage";
 
 /** Contrast and layout need a real browser; the tokens' contrast has its own check. */
@@ -93,6 +94,17 @@ describe("the window", () => {
     expect(s.calls("rescan_providers")).toHaveLength(1);
     expect(s.calls("change_settings")[0]).toMatchObject({ settings: { onboarded: true } });
     expect(s.find("first-run")).toBeNull();
+  });
+
+  it("offers the built-in agent on the first run, and begins with it at one click", async () => {
+    const s = await stage("nothing");
+    expect(s.get("first-run").textContent).toContain("No agent is installed yet");
+    s.get("try-demo").click();
+    await settle();
+    expect(s.calls("try_demo")).toHaveLength(1);
+    expect(s.calls("change_settings")[0]).toMatchObject({ settings: { onboarded: true } });
+    expect(s.find("first-run")).toBeNull();
+    expect((s.get("composer-input") as HTMLTextAreaElement).value).toBe(words.firstRun.demoMessage);
   });
 
   it("starts a session in a checked folder, and says what is wrong with one", async () => {

@@ -12,6 +12,14 @@ pub(crate) struct Change {
     pub(crate) new: String,
 }
 
+/// What the file `name` below the sub-folder holds, if it is a file.
+pub(crate) fn read(folder: &Path, name: &str) -> Option<String> {
+    let below = folder.join(FOLDER);
+    let path = below.join(name);
+    let is = |path: &Path, wanted: fn(&fs::Metadata) -> bool| fs::symlink_metadata(path).is_ok_and(|found| wanted(&found));
+    (is(&below, fs::Metadata::is_dir) && is(&path, fs::Metadata::is_file)).then(|| fs::read_to_string(&path).ok()).flatten()
+}
+
 /// Writes the file `name` below the sub-folder of `folder`.
 ///
 /// # Errors
@@ -25,10 +33,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> io::Result<Change>
         Err(error) => return Err(error),
     }
     let path = below.join(name);
-    let old = match fs::symlink_metadata(&path) {
-        Ok(found) if found.is_file() => fs::read_to_string(&path).ok(),
-        _ => None,
-    };
+    let old = read(folder, name);
     // Put in place whole: what was there, a link too, is replaced and not written through.
     let new = below.join(format!(".{name}.{}.new", std::process::id()));
     let _ = fs::remove_file(&new);

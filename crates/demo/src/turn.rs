@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -169,7 +170,10 @@ impl Agent {
         }
         let Some(playing) = session.playing.as_mut() else { return };
         let call = playing.part("call");
-        self.tell(name, &tool_call(&call, &tool, "pending"));
+        let content = wanted(&session.cwd, &tool);
+        let mut begun = tool_call(&call, &tool, "pending");
+        begun["content"] = content.clone();
+        self.tell(name, &begun);
         self.asked += 1;
         let request = self.asked;
         let options = [
@@ -184,6 +188,7 @@ impl Agent {
             "kind": tool.kind(),
             "status": "pending",
             "rawInput": tool.input(),
+            "content": content,
         });
         self.send(json!({
             "jsonrpc": "2.0",
@@ -345,6 +350,17 @@ fn chunk(kind: &str, message: &str, text: &str) -> Value {
 
 fn content(text: &str) -> Value {
     json!([{ "type": "content", "content": { "type": "text", "text": text } }])
+}
+
+/// What a tool would do, as far as it can be shown before.
+fn wanted(cwd: &Path, tool: &Tool) -> Value {
+    match tool {
+        Tool::Edit { name, text } => {
+            let path = cwd.join(scratch::FOLDER).join(name);
+            json!([{ "type": "diff", "path": path, "oldText": scratch::read(cwd, name), "newText": text }])
+        }
+        Tool::Run { .. } | Tool::Nothing => json!([]),
+    }
 }
 
 fn tool_call(call: &str, tool: &Tool, status: &str) -> Value {

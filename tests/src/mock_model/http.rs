@@ -28,6 +28,12 @@ impl Request {
         self.headers.get("authorization")?.strip_prefix("Bearer ")
     }
 
+    /// What the request is authorised with: a bearer, or a key in a header of its own.
+    #[must_use]
+    pub fn credential(&self) -> Option<&str> {
+        self.bearer().or_else(|| self.headers.get("x-api-key").map(String::as_str))
+    }
+
     /// The body as JSON; null if it is none.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -192,6 +198,12 @@ impl Wire {
     pub(super) fn event(&mut self, data: &Value) -> io::Result<()> {
         let name = data.get("type").and_then(Value::as_str).unwrap_or_default();
         let text = format!("event: {name}\ndata: {data}\n\n");
+        self.send(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
+    }
+
+    /// An event without a name.
+    pub(super) fn data(&mut self, data: &str) -> io::Result<()> {
+        let text = format!("data: {data}\n\n");
         self.send(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
     }
 

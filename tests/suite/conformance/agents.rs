@@ -36,6 +36,17 @@ const APP_SERVER: Wire = Wire {
     deny: ("\"decline\"", "\"accept\""),
 };
 
+const AGENT_CLIENT: Wire = Wire {
+    open: "\"session/new\"",
+    steer: "\"_session/steering\"",
+    interrupt: "\"session/cancel\"",
+    delta: "\"agent_message_chunk\"",
+    ask: "\"session/request_permission\"",
+    end: "\"stopReason\"",
+    // Each agent has its own names.
+    deny: ("\"no\"", "\"yes\""),
+};
+
 /// What is started in the end.
 pub(super) struct Real {
     pub(super) program: PathBuf,
@@ -163,4 +174,85 @@ fn prepare_codex(rig: &Rig) -> Result<Real> {
     real_codex::sign_in_with_key(&home, KEY)?;
     let variables = real_codex::env(&rig.mock).into_iter().map(|(name, value)| (name.to_owned(), value));
     Ok(Real { program: real_codex::program()?, arguments: Vec::new(), variables: variables.collect() })
+}
+
+/// The demo agent, as the application starts it.
+#[expect(non_upper_case_globals, reason = "it names a module of tests")]
+pub(super) const demo: Candidate = Candidate {
+    name: "demo",
+    provider: "demo",
+    wire: AGENT_CLIENT,
+    prepare: |_| {
+        let variables = vec![("TURNKEEP_DEMO_PACE_MS".to_owned(), "1".to_owned())];
+        Ok(Real { program: crate::whole::program()?, arguments: Vec::new(), variables })
+    },
+    settings: Asks(None),
+    say: "Please be slow",
+    said: "Done.",
+    hold: "Please hang",
+    hold_completes: false,
+    ask: "Give me the tour",
+    done: |rig| rig.path("work/turnkeep-demo/tour.md").exists(),
+    asks_a_model: false,
+    ..MOCKED
+};
+
+/// What those have in common that ask the mock model and speak the Agent Client Protocol.
+const MOCKED_CLIENT: Candidate = Candidate { wire: AGENT_CLIENT, settings: Asks(None), ..MOCKED };
+
+#[expect(non_upper_case_globals, reason = "it names a module of tests")]
+pub(super) const codex_acp: Candidate =
+    Candidate { name: "codex_acp", provider: "codex-acp", prepare: prepare_codex_acp, ..MOCKED_CLIENT };
+
+fn prepare_codex_acp(rig: &Rig) -> Result<Real> {
+    let Real { program, mut variables, .. } = prepare_codex(rig)?;
+    variables.push(("CODEX_PATH".to_owned(), program.to_string_lossy().into_owned()));
+    Ok(Real { program: installed(".bin/codex-acp")?, arguments: Vec::new(), variables })
+}
+
+#[expect(non_upper_case_globals, reason = "it names a module of tests")]
+pub(super) const claude_agent_acp: Candidate =
+    Candidate { name: "claude_agent_acp", provider: "claude-agent-acp", prepare: prepare_claude, ..MOCKED_CLIENT };
+
+fn prepare_claude(rig: &Rig) -> Result<Real> {
+    script(rig);
+    let variables = [
+        ("ANTHROPIC_BASE_URL", rig.mock.url()),
+        ("ANTHROPIC_API_KEY", KEY.to_owned()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    Ok(Real { program: installed(".bin/claude-agent-acp")?, arguments: Vec::new(), variables })
+}
+
+#[expect(non_upper_case_globals, reason = "it names a module of tests")]
+pub(super) const opencode: Candidate =
+    Candidate { name: "opencode", provider: "opencode", prepare: prepare_opencode, ..MOCKED_CLIENT };
+
+fn prepare_opencode(rig: &Rig) -> Result<Real> {
+    script(rig);
+    let model = json!({ "name": "Mock", "limit": { "context": 100_000, "output": 8000 } });
+    let options = json!({ "baseURL": format!("{}/v1", rig.mock.url()), "apiKey": KEY });
+    let provider = json!({ "npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options, "models": { "mock": model } });
+    let config = json!({
+        "autoupdate": false, "share": "disabled", "model": "mock/mock", "small_model": "mock/mock",
+        "provider": { "mock": provider },
+    });
+    let variables = [
+        ("OPENCODE_CONFIG_CONTENT", config.to_string()),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    Ok(Real { program: installed("opencode-linux-x64/bin/opencode")?, arguments: Vec::new(), variables })
+}
+
+/// A program of the packages that `tests/agents` names.
+fn installed(below: &str) -> Result<PathBuf> {
+    let agents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("agents");
+    let program = agents.join("node_modules").join(below);
+    anyhow::ensure!(program.exists(), "{} is not there: run `npm ci` in {}", program.display(), agents.display());
+    Ok(program)
 }

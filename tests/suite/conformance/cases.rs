@@ -2,8 +2,7 @@
 #![expect(non_upper_case_globals, reason = "each is the name of a test")]
 
 use anyhow::{Context, Result, ensure};
-use turnkeep_agents::Purpose;
-use turnkeep_model::port::{AgentCommand, Choice, GoalSpec, GoalStatus, Goals, ItemBody, ProbeAnswer, TurnOutcome, Unsupported};
+use turnkeep_model::port::{AgentCommand, Choice, GoalSpec, GoalStatus, Goals, ItemBody, TurnOutcome, Unsupported};
 use turnkeep_model::state::{ApprovalState, Delivery, NotificationKind};
 use turnkeep_model::{Input, MessageId, SessionId, ThreadRef, TurnId, derive};
 
@@ -225,8 +224,8 @@ pub(super) const what_is_not_declared_is_refused: Case = plain("what is not decl
     rig.release()?;
     rig.complete(session, rig.candidate.say)?;
     let declared = rig.state()?.providers[&rig.candidate.provider()].capabilities.clone();
-    let agent = turnkeep_agents::agent(&rig.candidate.provider()).context("the agent")?;
-    let mut machine = agent.protocol(&Purpose::Serve { needs_key: false });
+    rig.quit()?;
+    let mut machine = rig.greeted()?;
     let session = SessionId(1);
     let (turn, message, thread) = (TurnId(1), MessageId::new("m"), ThreadRef::new("t"));
     let goal = Some(GoalSpec { objective: "x".to_owned(), status: GoalStatus::Active, token_budget: None });
@@ -241,6 +240,5 @@ pub(super) const what_is_not_declared_is_refused: Case = plain("what is not decl
         let refused: Result<(), Unsupported> = machine.command(0, command);
         ensure!(refused.is_ok() == declared, "{what}: declared {declared}, and the machine says {refused:?}");
     }
-    let _ = ProbeAnswer::NotFound;
     Ok(())
 });

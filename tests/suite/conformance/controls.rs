@@ -19,7 +19,6 @@ fn fails(case: &Case, relay: fn(&Wire, &Path) -> Option<Relay>, because: &str) {
         Ok(()) => panic!("{}: the planted defect was not found", case.name),
         Err(error) => {
             let text = format!("{error:#}");
-            println!("{}: {text}", case.name);
             assert!(text.contains(because), "{}: it failed because of {text}", case.name);
         }
     }
@@ -84,17 +83,39 @@ fn a_thread_that_changes_its_name() {
         let act = Act::Replace { this: "thread-".to_owned(), by: "gone-".to_owned() };
         one(Rule::new(From::Client, &["\"thread/resume\""], vec![act]))
     };
-    fails(&cases::a_session_goes_on_after_a_restart, defect, "");
+    fails(&cases::a_session_goes_on_after_a_restart, defect, "another thread");
+}
+
+/// The turn completes before its agent ends.
+fn completes_first(wire: &Wire, folder: &Path) -> Option<Relay> {
+    let go_on = Rule::new(From::Agent, &[wire.delta], vec![Act::Touch(folder.join("middle"))]);
+    let end = Rule::new(From::Agent, &[wire.end], vec![Act::Pass, Act::Exit(0)]);
+    Some(Relay { rules: vec![go_on, end], ..Relay::default() })
 }
 
 #[test]
-fn an_end_that_is_told_before_the_kill() {
-    // The agent says that it is done in the middle of its words: then there is nothing to be killed in.
+fn a_turn_that_had_ended_before_its_agent() {
+    fails(&ends::the_output_ends_in_a_turn, completes_first, "not failed");
+}
+
+#[test]
+fn a_last_message_that_is_cut_short() {
     let defect = |wire: &Wire, _: &Path| {
-        let act = Act::Replace { this: "It is ".to_owned(), by: "It is held.".to_owned() };
-        one(Rule::new(From::Agent, &[wire.delta], vec![act, Act::Pass, Act::Exit(0)]))
+        let act = Act::Replace { this: "\"completed\"".to_owned(), by: "\"comple".to_owned() };
+        one(Rule::new(From::Agent, &[wire.end], vec![act, Act::PassUnfinished, Act::Exit(0)]))
     };
-    fails(&ends::killed_in_a_turn, defect, "");
+    fails(&ends::a_last_message_without_a_newline_counts, defect, "did not complete");
+}
+
+#[test]
+fn a_process_that_outlives_its_session() {
+    let mut rig = Rig::start(&agents::fake, |_, _| None, IMPATIENCE).unwrap();
+    rig.release().unwrap();
+    let session = rig.session().unwrap();
+    rig.complete(session, "Please say it").unwrap();
+    assert!(!rig.processes().is_empty(), "the agent runs, and is seen");
+    rig.leaves_nothing().unwrap();
+    assert!(rig.processes().is_empty());
 }
 
 #[test]

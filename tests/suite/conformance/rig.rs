@@ -7,16 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use harness::agent::Line;
 use harness::mock_model::MockModel;
 use harness::process::{self, Row};
 use harness::relay::{self, Relay};
 use tempfile::TempDir;
-use turnkeep_agents::{Agent, Card, CredentialSource, Launch, LaunchError, ProgramSource, Protocol, Purpose, Site};
+use turnkeep_agents::{Agent, Card, CredentialSource, Frame, Launch, LaunchError, Out, ProgramSource, Protocol, Purpose, Site};
 use turnkeep_engine::store::Entry;
 use turnkeep_engine::{Config, Engine, Handle, Places, TranscriptEvent};
-use turnkeep_model::port::{Answer, Choice, DeltaStream, ItemBody, Observation, SessionSettings, TurnOutcome};
-use turnkeep_model::state::{Approval, ApprovalState, Asker, EndedTurn, Installed, Phase, Session, State, Turn, TurnState};
-use turnkeep_model::{ApprovalId, Input, MessageId, RuntimeId, SessionId, TurnId, derive};
+use turnkeep_model::port::{AgentEvent, Answer, Choice, DeltaStream, ItemBody, Observation, SessionSettings, TurnOutcome};
+use turnkeep_model::state::{
+    AccountKind, Approval, ApprovalState, Asker, EndedTurn, Installed, Phase, Session, State, Turn, TurnState,
+};
+use turnkeep_model::{ApprovalId, CredentialId, Input, MessageId, RuntimeId, SessionId, TurnId, derive};
 
 use super::agents::{Candidate, Wire};
 
@@ -156,6 +159,45 @@ impl Rig {
             .await
         });
         found.ok().flatten().with_context(|| format!("there was no {what}"))
+    }
+
+    /// The agent's machine, once it has greeted a process of the agent: only then does it know what that can do.
+    pub(super) fn greeted(&self) -> Result<Box<dyn Protocol>> {
+        let agent = turnkeep_agents::agent(&self.candidate.provider()).context("the agent is not built in")?;
+        let home = self.path("home");
+        let environment = BTreeMap::from([
+            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("HOME".to_owned(), home.to_string_lossy().into_owned()),
+        ]);
+        let site = Site {
+            credential: CredentialId(1),
+            kind: AccountKind::System,
+            purpose: Purpose::Serve { needs_key: false },
+            program: self.path("bin/agent"),
+            system_home: home.join(&agent.card().system_home.1),
+            private_home: self.path("private"),
+            environment,
+        };
+        let launch = agent.launch(&site)?;
+        let mut command = std::process::Command::new(&launch.program.path);
+        command.args(&launch.args).env_clear().envs(&launch.environment).stderr(std::process::Stdio::null());
+        let mut process = harness::agent::Agent::start(&mut command)?;
+        let mut machine = agent.protocol(&site.purpose);
+        loop {
+            while let Some(out) = machine.poll() {
+                match out {
+                    Out::Send(Frame::Text(text)) => process.send_raw(format!("{text}\n").as_bytes())?,
+                    Out::Event(AgentEvent::Ready { .. }) => return Ok(machine),
+                    Out::Send(Frame::WithSecret { .. }) | Out::Event(_) | Out::WakeAt(_) => {}
+                    Out::Stop { why } => bail!("it cannot be talked to: {why}"),
+                }
+            }
+            match process.line(self.patience)? {
+                Line::Message(message) => machine.receive(0, message.to_string().as_bytes()),
+                Line::Raw(_) => {}
+                Line::Unfinished(_) | Line::End => bail!("it ended before it was ready"),
+            }
+        }
     }
 
     // ---- what a person does --------------------------------------------------------------------

@@ -27,6 +27,7 @@ fn the_tour_asks_twice_runs_a_command_and_writes_a_file() {
     let change = client.wait_permission();
     assert_eq!(change["params"]["toolCall"]["kind"], "edit");
     assert!(!file.exists(), "nothing is written before it was allowed");
+    assert_eq!(change["params"]["toolCall"]["content"][0]["type"], "diff", "it is shown before it is allowed");
     client.choose(&change, "allow_once");
     assert_eq!(client.answer(turn)["result"]["stopReason"], "end_turn");
 

@@ -53,7 +53,7 @@ impl Machine {
         self.sign_in_ended(Err(failure.clone()));
         self.sign_out_ended(Err(failure.clone()));
         for asked in asked {
-            if let Asked::Steer { session, turn, message } = asked {
+            if let Asked::Steer { session, turn, message, .. } = asked {
                 let detail = format!("message {message} was being added to turn {turn}; whether it arrived is not known");
                 self.fault(Some(session), Failure { detail: Some(detail), ..failure.clone() });
             }

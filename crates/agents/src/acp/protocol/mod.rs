@@ -76,6 +76,7 @@ enum Asked {
         session: SessionId,
         turn: TurnId,
         message: MessageId,
+        text: String,
     },
     Sessions,
 }
@@ -246,7 +247,7 @@ impl Machine {
             Asked::Setting { session, attempt, setting } => self.set(now, session, attempt, &setting, outcome),
             Asked::Close { session, attempt } => self.close_answered(now, session, attempt, outcome),
             Asked::Prompt { session, attempt, turn } => self.prompt_ended(session, attempt, turn, outcome),
-            Asked::Steer { session, turn, message } => self.steered(session, turn, message, outcome),
+            Asked::Steer { session, turn, message, text } => self.steered(session, turn, message, text, outcome),
             Asked::Sessions => self.listed(outcome),
             Asked::Forget => {}
         }

@@ -62,12 +62,16 @@ impl Machine {
             return self.event(AgentEvent::TurnRejected { session, turn, failure });
         }
         entry.last = None;
-        entry.turn = Some(Turn::new(turn, name.clone()));
+        let running = Turn::new(turn, name.clone());
+        let said = typed(&running, MessageId(name.as_str().to_owned()), text.clone());
+        entry.turn = Some(running);
         let asked = Asked::Prompt { session, attempt: entry.attempt, turn };
         let params = json!({"sessionId": thread.as_str(), "prompt": [{"type": "text", "text": text}]});
         self.ask("session/prompt", &params, patience::UNLIMITED, asked);
         // The one answer comes at the end. From here on the agent may have it, and it can be interrupted.
-        self.event(AgentEvent::TurnStarted { session, turn: Some(turn), provider_turn: name });
+        self.event(AgentEvent::TurnStarted { session, turn: Some(turn), provider_turn: name.clone() });
+        // An agent says again what it was told only when it loads a session.
+        self.event(AgentEvent::ItemCompleted { session, provider_turn: name, item: said });
     }
 
     pub(super) fn prompt_ended(
@@ -139,7 +143,7 @@ impl Machine {
             return self.event(AgentEvent::SteerRefused { session, turn, message, failure });
         };
         let params = json!({"sessionId": thread.as_str(), "prompt": [{"type": "text", "text": text}]});
-        self.ask("_session/steering", &params, patience::STEER, Asked::Steer { session, turn, message });
+        self.ask("_session/steering", &params, patience::STEER, Asked::Steer { session, turn, message, text: text.to_owned() });
     }
 
     pub(super) fn steered(
@@ -147,10 +151,21 @@ impl Machine {
         session: SessionId,
         turn: TurnId,
         message: MessageId,
+        text: String,
         outcome: Result<&RawValue, wire::Refusal>,
     ) {
         let failure = match outcome.map(|raw| parse::<wire::Steered>(raw).unwrap_or_default().outcome) {
-            Ok(how) if how == "injected" => return self.event(AgentEvent::Steered { session, turn, message }),
+            Ok(how) if how == "injected" => {
+                let running = self.sessions.get(&session).and_then(|entry| entry.turn.as_ref());
+                let said = running
+                    .filter(|running| running.ours == turn)
+                    .map(|running| (running.name.clone(), typed(running, message.clone(), text)));
+                self.event(AgentEvent::Steered { session, turn, message });
+                if let Some((provider_turn, item)) = said {
+                    self.event(AgentEvent::ItemCompleted { session, provider_turn, item });
+                }
+                return;
+            }
             Ok(how) => {
                 let message = format!("{} did not add the message to the running turn ({how}).", self.entry.name);
                 words::plain(FailureClass::Other, message)
@@ -174,6 +189,11 @@ impl Machine {
         // Not every agent withdraws what it asked, and one may even act on a late answer.
         self.cancel_questions(session);
     }
+}
+
+/// What the person said, as an entry of the turn.
+fn typed(turn: &Turn, message: MessageId, text: String) -> Item {
+    Item { id: turn.id(&format!("said {message}")), body: ItemBody::UserMessage { text, message: Some(message) } }
 }
 
 /// A message that wants no answer.

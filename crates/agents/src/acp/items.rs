@@ -132,12 +132,8 @@ impl ToolCall {
         if !self.terminal.is_empty() {
             return bounded(self.terminal.clone());
         }
-        let output = match &self.output {
-            Value::String(text) => Some(text.clone()),
-            other => other.get("output").and_then(Value::as_str).map(str::to_owned),
-        };
-        if let Some(output) = output {
-            return bounded(output);
+        if let Some(output) = self.output.as_str().or_else(|| self.output.get("output")?.as_str()) {
+            return bounded(output.to_owned());
         }
         // What is shown before it has run is what it will do, not what came of it.
         if self.status.is_empty() || self.status == "pending" {
@@ -183,10 +179,10 @@ pub(super) fn count(total: &mut Usage, turn: &wire::TurnUsage) {
 }
 
 fn json(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None if value.is_null() => String::new(),
+        None => value.to_string(),
     }
 }
 

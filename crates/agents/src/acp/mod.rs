@@ -29,9 +29,9 @@ use turnkeep_model::{
 use crate::port::{Agent, Card, CredentialSource, Launch, LaunchError, Program, ProgramSource, Protocol, Purpose, Site, Stdio};
 
 /// Milliseconds. Some install or migrate something at their first start.
-const READY_WITHIN: u64 = 60_000;
+const READY_WITHIN: u64 = 120_000;
 /// Milliseconds. One takes 2 s to end after its input did.
-const EOF_GRACE: u64 = 4_000;
+const EOF_GRACE: u64 = 3_000;
 
 /// One agent, as data.
 #[derive(Clone)]

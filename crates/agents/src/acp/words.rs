@@ -41,10 +41,12 @@ pub(super) fn of_refusal(entry: &Entry, error: &Refusal, doing: &str) -> Failure
     } else {
         FailureClass::Other
     };
-    let message = match class {
-        FailureClass::SignedOut => not_connected(entry),
-        _ if doing == TURN => own_words(error),
-        _ => format!("{} could not {doing}: {}", entry.name, first_line(&own_words(error))),
+    let message = if class == FailureClass::SignedOut {
+        not_connected(entry)
+    } else if doing == TURN {
+        own_words(error)
+    } else {
+        format!("{} could not {doing}: {}", entry.name, first_line(&own_words(error)))
     };
     let detail = [error.message.as_str(), &data, &error.code.to_string()];
     let detail: Vec<&str> = detail.into_iter().filter(|part| !part.is_empty()).collect();
@@ -59,9 +61,10 @@ pub(super) fn of_text(entry: &Entry, text: &str) -> Option<Failure> {
     let lower = text.to_lowercase();
     let (_, class) = entry.quirks.failures_as_text.iter().find(|(part, _)| lower.contains(part))?;
     let text = text.trim().to_owned();
-    Some(match class {
-        FailureClass::SignedOut => Failure { class: class.clone(), message: not_connected(entry), detail: Some(text) },
-        class => Failure { class: class.clone(), message: text, detail: None },
+    Some(if *class == FailureClass::SignedOut {
+        Failure { class: class.clone(), message: not_connected(entry), detail: Some(text) }
+    } else {
+        Failure { class: class.clone(), message: text, detail: None }
     })
 }
 

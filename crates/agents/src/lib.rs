@@ -6,6 +6,7 @@
 mod codex;
 pub mod jsonrpc;
 pub mod port;
+mod server;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ pub use port::{
     Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, Protocol, Purpose,
     SecretSlot, Site, Stdio,
 };
+pub use server::{AddressError, Server};
 
 /// Every kind of agent that is built in, in the order in which they are listed. The only such list.
 #[must_use]

@@ -86,6 +86,8 @@ dto! {
         pub sign_in: Vec<SignInMethod>,
         /// Commands that install it, to be copied.
         pub install: Vec<String>,
+        /// A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
+        pub serve: Option<String>,
         pub can_steer: bool,
         pub has_goals: bool,
         /// Turns that finish on an account that is no longer the current one.
@@ -109,6 +111,8 @@ dto! {
         pub identity: Option<String>,
         pub plan: Option<String>,
         pub kind: AccountKind,
+        /// For a server that somebody else started.
+        pub server: Option<Server>,
         pub current: bool,
         pub state: AccountState,
         pub limits: Vec<RateLimit>,
@@ -120,7 +124,17 @@ dto! {
     }
 }
 
-dto! { pub word AccountKind { ApiKey, PrivateHome, System } }
+dto! { pub word AccountKind { ApiKey, PrivateHome, System, Server } }
+
+dto! {
+    /// A server that Turnkeep did not start, and the connection to it.
+    pub struct Server {
+        pub address: String,
+        pub connected: bool,
+        /// As the server said while it was connected.
+        pub version: Option<String>,
+    }
+}
 
 dto! {
     pub enum AccountState {

@@ -53,6 +53,7 @@ impl Sample {
             sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
             programs: &["codex"],
             install: &["npm install -g @openai/codex"],
+            serve: None,
             system_home: ("CODEX_HOME", ".codex"),
         };
         let mut state = State::default();

@@ -1,4 +1,5 @@
-//! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output.
+//! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output, or the
+//! same JSON in messages of a WebSocket where somebody else started it.
 
 mod asks;
 mod identity;
@@ -42,6 +43,7 @@ impl Codex {
                 sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
                 programs: &["codex"],
                 install: &["npm install -g @openai/codex", "brew install --cask codex"],
+                serve: Some("codex app-server --listen unix:///tmp/codex.sock"),
                 system_home: ("CODEX_HOME", ".codex"),
             },
         }

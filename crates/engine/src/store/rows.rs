@@ -336,6 +336,7 @@ impl<'a> Draft<'a> {
             }
             Change::TurnStarted { turn, .. }
             | Change::TurnPhased { turn, .. }
+            | Change::TurnRejoined { turn, .. }
             | Change::TurnRetrying { turn, .. }
             | Change::TurnInterrupting { turn }
             | Change::SteerSent { turn, .. }

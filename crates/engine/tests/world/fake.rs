@@ -61,6 +61,7 @@ impl FakeAgent {
                 sign_in: &[SignInMethod::ApiKey],
                 programs: &["fake-agent"],
                 install: &[],
+                serve: Some("fake-agent serve"),
                 system_home: ("FAKE_HOME", ".fake"),
             },
             eof_grace: 2_000,
@@ -85,7 +86,7 @@ impl Agent for FakeAgent {
         let mut environment = site.environment.clone();
         environment.insert("FAKE_HOME".to_owned(), home.to_string_lossy().into_owned());
         let purpose = match site.purpose {
-            Purpose::Serve { .. } => "serve",
+            Purpose::Serve { .. } | Purpose::Attach => "serve",
             Purpose::SignIn { .. } => "sign-in",
             Purpose::SignOut => "sign-out",
         };
@@ -104,6 +105,7 @@ impl Agent for FakeAgent {
                 AccountKind::ApiKey => CredentialSource::Vault,
                 AccountKind::PrivateHome => CredentialSource::KeychainItem { attributes: item_attributes(home) },
                 AccountKind::System => CredentialSource::File { path: home.join("auth.txt") },
+                AccountKind::Server { .. } => return Err(LaunchError::NotOurs),
             },
             ready_within: self.ready_within,
             eof_grace: self.eof_grace,

@@ -9,4 +9,6 @@ mod fake;
 mod keychain;
 mod leftovers;
 mod real_codex;
+mod real_server;
 mod runtimes;
+mod servers;

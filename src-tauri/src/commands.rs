@@ -6,13 +6,14 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::Deserialize;
 use tauri::{AppHandle, State, WebviewWindow, ipc::Channel};
+use turnkeep_agents::Server;
 use turnkeep_engine::{Ack, Handle, ReadError, Refused};
 use turnkeep_model::{
     AccountId, ApprovalId, Input, MessageId, ProviderId, SessionId, SignInId,
-    port::{GoalSpec, SessionSettings, SignInMethod},
+    port::{GoalSpec, Observation, SessionSettings, SignInMethod},
     state::Asker,
 };
-use turnkeep_view::{answer, dto, snapshot};
+use turnkeep_view::{answer, dto, snapshot, words};
 
 use crate::{folder, links, pump, pump::Pump, shell::Shell, window};
 
@@ -249,6 +250,20 @@ pub(crate) async fn sign_in(
 pub(crate) async fn cancel_sign_in(shell: State<'_, Shell>, sign_in: String) -> Done {
     let sign_in = number(&sign_in, SignInId)?;
     submit(&shell.engine, Input::CancelSignIn { sign_in }).await.map(drop)
+}
+
+/// Uses a server that is already running as an account, once it has said who it is; or tries it again.
+#[tauri::command]
+pub(crate) async fn attach_server(shell: State<'_, Shell>, provider: String, address: String, label: String) -> Done {
+    let provider = ProviderId::new(provider);
+    let server = Server::parse(&address).map_err(|why| refused("address", why.to_string()))?;
+    let greeted = shell.engine.greet_server(provider.clone(), server.address()).await;
+    let greeting = greeted.map_err(|why| refused("server", why))?;
+    if greeting.identity == Observation::NoOne {
+        return Err(refused("server", words::NOBODY_AT_SERVER));
+    }
+    let attached = shell.engine.attach(provider, server.address(), label).await.map_err(|why| not_taken(&why))?;
+    if attached.changed { Ok(()) } else { Err(refused("other", words::SERVER_IN_LIST)) }
 }
 
 #[tauri::command]

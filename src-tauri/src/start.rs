@@ -67,6 +67,7 @@ pub(crate) fn run(opening: Opening) -> Result<ExitCode, String> {
     let builder = Builder::default().manage(Arc::clone(&shell)).invoke_handler(tauri::generate_handler![
         commands::answer,
         commands::archive_session,
+        commands::attach_server,
         commands::cancel_sign_in,
         commands::change_settings,
         commands::check_folder,

@@ -7,6 +7,7 @@ mod acp;
 mod codex;
 pub mod jsonrpc;
 pub mod port;
+mod server;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub use port::{
     Agent, Card, Clock, CredentialSource, Frame, HomeLink, HomePlan, Launch, LaunchError, Out, Program, ProgramSource, Protocol,
     Purpose, SecretSlot, Site, Stdio,
 };
+pub use server::{AddressError, Server};
 
 /// Every kind of agent that is built in, in the order in which they are listed. The only such list.
 #[must_use]

@@ -67,6 +67,9 @@ pub struct Card {
     pub program: ProgramSource,
     /// Commands that install it, one a line, for a person to copy.
     pub install: Vec<String>,
+    /// A command that starts a server which this application can be a client of, for a person to copy; `None` where there
+    /// is no such thing.
+    pub serve: Option<String>,
     /// The environment variable and the folder below the person's home where its own sign-in lies.
     pub system_home: (String, String),
     /// How further variables begin that are its own, so that they are handed on to it.
@@ -93,6 +96,8 @@ pub enum Purpose {
         /// An API key must be given in memory before anything else.
         needs_key: bool,
     },
+    /// Nothing is started: sessions are served by a server that somebody else started, and that may have other clients.
+    Attach,
     /// To sign in, and nothing else.
     SignIn { method: SignInMethod },
     /// To sign out (revoking at the provider), and nothing else.
@@ -141,6 +146,9 @@ pub enum LaunchError {
     /// The home cannot be used as it is.
     #[error("{home} cannot be used: {why}")]
     Home { home: String, why: String },
+    /// It is a server's, which somebody else starts.
+    #[error("it is a server that somebody else starts")]
+    NotOurs,
 }
 
 /// What to execute.

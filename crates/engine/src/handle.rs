@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot, watch};
 use turnkeep_model::{
-    AccountId, ApprovalId, Input, MessageId, ProviderId, Seq, SessionId, ThreadRef,
+    AccountId, ApprovalId, Input, MessageId, ProviderId, Seq, ServerAddress, SessionId, ThreadRef,
     port::{Answer, SessionSettings, SignInMethod},
     state::Asker,
 };
@@ -14,6 +14,7 @@ use crate::{
     feed::{Events, Snapshot, TranscriptEvent},
     run::{Ack, Ask, Ended, Insistence, Notice, Refused},
     store::{Event, Found, Page, Reader, StoreError},
+    world::Greeting,
 };
 
 /// Why a read gave nothing.
@@ -150,6 +151,26 @@ impl Handle {
         let (answer, answered) = oneshot::channel();
         self.ask(Ask::SignInWithKey { provider, account, label, key, answer })?;
         answered.await.map_err(|_| Refused::Ended)?
+    }
+
+    /// Connects to a server that somebody else started, to see that it is there and who it is, and lets go of it again.
+    /// Takes half a minute at most.
+    ///
+    /// # Errors
+    /// What to tell the person who typed the address.
+    pub async fn greet_server(&self, provider: ProviderId, address: ServerAddress) -> Result<Greeting, String> {
+        let (answer, answered) = oneshot::channel();
+        self.ask(Ask::Greet { provider, address, answer }).map_err(|refused| refused.to_string())?;
+        let greeted = answered.await.map_err(|_| Refused::Ended.to_string())?;
+        greeted.map_err(|failure| failure.message)
+    }
+
+    /// Makes a server that somebody else started an account, or tries it again where it is one.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn attach(&self, provider: ProviderId, address: ServerAddress, label: String) -> Result<Ack, Refused> {
+        self.submit(Input::Attach { provider, address, label }).await
     }
 
     /// Asks the person to unlock the keychain; what comes of it is seen in the snapshots.

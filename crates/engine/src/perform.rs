@@ -48,6 +48,7 @@ impl Owed {
             | Input::ResolveUnknown { .. }
             | Input::SignIn { .. }
             | Input::CancelSignIn { .. }
+            | Input::Attach { .. }
             | Input::SignOut { .. }
             | Input::UseAccount { .. }
             | Input::RenameAccount { .. }

@@ -175,13 +175,15 @@ pub(crate) async fn revoke(
     match kind {
         AccountKind::ApiKey => shared.vault.forget(credential).await.map_err(|error| error.to_failure())?,
         AccountKind::PrivateHome => {
-            let sources = sources(shared, provider, credential, kind).await;
+            let sources = sources(shared, provider, credential, kind.clone()).await;
             sign_out_of(shared, provider, credential, kind, &sources).await?;
         }
         AccountKind::System => {
-            let sources = sources(shared, provider, credential, kind).await;
+            let sources = sources(shared, provider, credential, kind.clone()).await;
             return sign_out_of(shared, provider, credential, kind, &sources).await;
         }
+        // Its sign-in is its own, and nothing of it is here.
+        AccountKind::Server { .. } => return Ok(()),
     }
     remove_home(shared, provider, credential).await;
     Ok(())
@@ -207,7 +209,7 @@ async fn sign_out_of(
     let wanted = Wanted {
         provider: provider.clone(),
         credential,
-        kind,
+        kind: kind.clone(),
         why: Why::SignOut,
         marker: shared.marker_aside(&format!("sign-out-{credential}")),
     };

@@ -7,10 +7,11 @@ use std::{
 };
 
 use secrecy::SecretString;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use turnkeep_agents::Agent;
 use turnkeep_model::{
-    CredentialId, Effect, StagedSecret, State, Supervisor,
+    CredentialId, Effect, ProviderId, ServerAddress, StagedSecret, State, Supervisor,
+    port::Failure,
     state::{Credential, Now},
 };
 
@@ -23,7 +24,7 @@ use crate::{
     places::{Places, PlacesError},
     run::{self, Clock, Insistence, Machine, Outside, Parts},
     store::{self, Missing, Reader, StoreError, Writer},
-    world::{Inbox, World, WorldConfig},
+    world::{Greeting, Inbox, World, WorldConfig},
 };
 
 /// What an engine is started with.
@@ -217,6 +218,10 @@ impl Outside for World {
 
     fn rescan(&self) {
         Self::rescan(self);
+    }
+
+    fn greet(&self, provider: ProviderId, address: ServerAddress, answer: oneshot::Sender<Result<Greeting, Failure>>) {
+        Self::greet(self, provider, address, answer);
     }
 
     async fn shut(self) {

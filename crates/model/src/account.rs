@@ -5,7 +5,7 @@ use crate::{
     change::Change,
     derive,
     effect::Effect,
-    ids::{AccountId, CredentialId, ProviderId, SignInId, StagedSecret},
+    ids::{AccountId, CredentialId, ProviderId, ServerAddress, SignInId, StagedSecret},
     port::{Failure, FailureClass, Observation, SignInMethod},
     rules::Rules,
     state::{Account, AccountKind, AccountProblem, Credential, Keychain, Restarts, SignIn},
@@ -34,7 +34,9 @@ impl<R: Rules> Supervisor<R> {
                 }
             }
             // What a locked keychain hides is not gone.
-            Observation::NoOne if derive::needs_keychain(account.kind) && self.state.keychain == Keychain::Locked => {}
+            Observation::NoOne if derive::needs_keychain(&account.kind) && self.state.keychain == Keychain::Locked => {}
+            // The connection is what we have, and it is there; that nobody is signed in behind it is the server's word.
+            Observation::NoOne if account.kind.server().is_some() => self.rejected(id, signed_out_there()),
             Observation::NoOne => {
                 let ours = account.kind != AccountKind::System;
                 self.leave(id, ours);
@@ -60,7 +62,8 @@ impl<R: Rules> Supervisor<R> {
 
     pub(crate) fn sign_out(&mut self, account: AccountId, now: bool) {
         let Some(credential) = self.state.accounts.get(&account).and_then(|a| a.credential) else { return };
-        self.leave(account, true);
+        let owed = self.state.credentials.get(&credential).is_some_and(|c| c.kind.server().is_none());
+        self.leave(account, owed);
         if self.state.accounts.get(&account).is_some_and(|a| a.problem.is_some()) {
             self.commit(Change::AccountTroubled { account, problem: None });
         }
@@ -146,6 +149,28 @@ impl<R: Rules> Supervisor<R> {
         }
     }
 
+    /// Makes a server that somebody else started an account, or tries it again where it is one already. Nothing is
+    /// connected before a session needs it.
+    pub(crate) fn attach(&mut self, provider: ProviderId, address: ServerAddress, label: String) {
+        if self.state.quit.is_some() || !self.state.providers.contains_key(&provider) {
+            return;
+        }
+        let kind = AccountKind::Server { address };
+        let known = self.state.accounts.iter().find(|(_, a)| a.provider == provider && a.kind == kind).map(|(id, _)| *id);
+        let account = known.unwrap_or_else(|| self.new_account(&provider, label, kind.clone()));
+        let Some(entry) = self.state.accounts.get(&account) else { return };
+        if entry.credential.is_some() {
+            if entry.problem.is_some() && !entry.trial {
+                self.commit(Change::AccountTried { account });
+            }
+            self.forgive_account(account);
+            return;
+        }
+        let credential = self.new_credential(&provider, account, kind);
+        self.commit(Change::AccountSignedIn { account, credential, identity: None });
+        self.arrive(provider, account);
+    }
+
     // ---- signing in ------------------------------------------------------------------------
 
     pub(crate) fn begin_sign_in(
@@ -167,7 +192,9 @@ impl<R: Rules> Supervisor<R> {
         if self.state.quit.is_some() || !self.state.providers.contains_key(&provider) || account.is_some() != known.is_some() {
             return;
         }
-        let kind = match (known.map(|a| a.kind), &method) {
+        let kind = match (known.map(|a| &a.kind), &method) {
+            // A server's sign-in is its own business.
+            (Some(AccountKind::Server { .. }), _) => return,
             (Some(AccountKind::System), _) | (_, SignInMethod::Advertised { .. } | SignInMethod::Elsewhere) => {
                 AccountKind::System
             }
@@ -176,7 +203,7 @@ impl<R: Rules> Supervisor<R> {
         };
         let account = match account {
             Some(account) => account,
-            None => self.new_account(&provider, label, kind),
+            None => self.new_account(&provider, label, kind.clone()),
         };
         for earlier in self.sign_ins_of(account) {
             self.cancel_sign_in(earlier);
@@ -326,7 +353,7 @@ impl<R: Rules> Supervisor<R> {
     }
 
     fn end_credential(&mut self, credential: CredentialId) {
-        if self.state.credentials.get(&credential).is_some_and(|c| !c.owed_revocation && c.kind != AccountKind::System) {
+        if self.state.credentials.get(&credential).is_some_and(|c| !c.owed_revocation && c.kind.is_revoked()) {
             self.commit(Change::RevocationOwed { credential });
         }
     }
@@ -358,5 +385,14 @@ impl<R: Rules> Supervisor<R> {
         let entry = Credential { provider: provider.clone(), account, kind, owed_revocation: false, not_before: 0 };
         self.commit(Change::CredentialAdded { credential, entry });
         credential
+    }
+}
+
+fn signed_out_there() -> Failure {
+    Failure {
+        class: FailureClass::SignedOut,
+        message: "Nobody is signed in at this server. Sign in there, by the means of whoever started it, then try again."
+            .to_owned(),
+        detail: None,
     }
 }

@@ -46,11 +46,13 @@ pub fn apply(state: &mut State, change: &Change) {
             p.current = *current;
         }),
         Change::AccountSignedIn { account, credential, identity } => {
-            let kind = state.credentials.get(credential).map(|c| c.kind);
+            let kind = state.credentials.get(credential).map(|c| c.kind.clone());
             with(state.accounts.get_mut(account), |a| {
                 a.credential = Some(*credential);
                 a.identity = identity.clone();
-                a.kind = kind.unwrap_or(a.kind);
+                if let Some(kind) = kind {
+                    a.kind = kind;
+                }
             });
         }
         Change::AccountSignedOut { account } => with(state.accounts.get_mut(account), |a| {
@@ -222,6 +224,16 @@ pub fn apply(state: &mut State, change: &Change) {
             t.state = *phase;
             t.closed = closed.clone();
         }),
+        Change::TurnRejoined { turn, runtime, provider_turn } => {
+            let epoch = state.runtimes.get(runtime).map(|r| r.epoch);
+            with(state.turns.get_mut(turn), |t| {
+                t.runtime = *runtime;
+                t.epoch = epoch.unwrap_or(t.epoch);
+                t.state = TurnState::Started;
+                t.provider_turn = Some(provider_turn.clone());
+                t.closed = None;
+            });
+        }
         Change::TurnRetrying { turn, message } => with(state.turns.get_mut(turn), |t| t.retrying = message.clone()),
         Change::TurnInterrupting { turn } => with(state.turns.get_mut(turn), |t| t.interrupting = true),
         Change::SteerSent { turn, message } => {

@@ -26,10 +26,15 @@ impl<R: Rules> Supervisor<R> {
         let approval = ApprovalId(self.state.next.approval);
         match self.asking_turn(runtime, session, named.as_ref()) {
             Some(turn) => {
+                if let Some(named) = named {
+                    self.rejoin(turn, runtime, &named);
+                }
                 let asked_at = self.now.wall;
                 let entry = Approval { session, runtime, turn, request, ask, state: ApprovalState::Pending, asked_at };
                 self.commit(Change::ApprovalRequested { approval, entry });
             }
+            // It is for another client of that server to answer.
+            None if self.state.runtimes.get(&runtime).is_some_and(|r| derive::server(&self.state, r).is_some()) => {}
             // Outside of any turn there is nobody to ask for; an agent must not wait for ever.
             None => {
                 let answer = Answer::Choice(ask.choices.last().cloned().unwrap_or(Choice::Deny));

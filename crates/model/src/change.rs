@@ -238,6 +238,12 @@ pub enum Change {
         state: TurnState,
         closed: Option<Box<TransportRecord>>,
     },
+    /// It goes on at a server to which the connection was lost, and is listened to again.
+    TurnRejoined {
+        turn: TurnId,
+        runtime: RuntimeId,
+        provider_turn: ProviderTurn,
+    },
     TurnRetrying {
         turn: TurnId,
         message: Option<String>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    ids::{AccountId, ProviderId, RuntimeId, SessionId, TurnId},
+    ids::{AccountId, ProviderId, RuntimeId, ServerAddress, SessionId, TurnId},
     port::{GoalSpec, GoalStatus, Goals},
     state::{
         Account, AccountKind, AccountProblem, ApprovalState, Attachment, Keychain, Phase, Runtime, Session, State, Turn,
@@ -33,6 +33,13 @@ pub fn open_turns_of(state: &State, session: SessionId) -> impl Iterator<Item = 
     state.turns.iter().filter(move |(_, t)| t.session == session).map(|(id, t)| (*id, t))
 }
 
+/// Where the server listens that the runtime is a connection to; `None` for a process of ours. Its credential stays for
+/// as long as a runtime uses it.
+#[must_use]
+pub fn server<'a>(state: &'a State, runtime: &Runtime) -> Option<&'a ServerAddress> {
+    state.credentials.get(&runtime.credential)?.kind.server()
+}
+
 /// The runtime that holds, opens or lets go of the session.
 #[must_use]
 pub fn held_by(session: &Session) -> Option<RuntimeId> {
@@ -44,10 +51,10 @@ pub fn held_by(session: &Session) -> Option<RuntimeId> {
 
 /// Whether the OS keychain is needed to use such an account.
 #[must_use]
-pub fn needs_keychain(kind: AccountKind) -> bool {
+pub fn needs_keychain(kind: &AccountKind) -> bool {
     match kind {
         AccountKind::ApiKey | AccountKind::PrivateHome => true,
-        AccountKind::System => false,
+        AccountKind::System | AccountKind::Server { .. } => false,
     }
 }
 
@@ -66,7 +73,7 @@ pub fn is_signed_in(account: &Account) -> bool {
 #[must_use]
 pub fn can_start(state: &State, account: &Account) -> bool {
     let readable = match state.keychain {
-        Keychain::Locked | Keychain::Absent { .. } => !needs_keychain(account.kind),
+        Keychain::Locked | Keychain::Absent { .. } => !needs_keychain(&account.kind),
         Keychain::Unknown | Keychain::Unlocked => true,
     };
     is_signed_in(account) && readable

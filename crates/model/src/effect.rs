@@ -11,7 +11,8 @@ use crate::{
 /// A wish; its result comes back as an input.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Effect {
-    /// Start a process for this credential. Answered by `RuntimeStarted` or `RuntimeStartFailed`.
+    /// Start a process for this credential, or connect to the server that `kind` names. Answered by `RuntimeStarted` (a
+    /// process only), the agent's `Ready`, or `RuntimeStartFailed`.
     Spawn {
         runtime: RuntimeId,
         provider: ProviderId,
@@ -19,12 +20,14 @@ pub enum Effect {
         credential: CredentialId,
         kind: AccountKind,
     },
-    /// Stop the process and prove that its tree is gone. Answered by `RuntimeGone`.
+    /// Stop the process and prove that its tree is gone; or close the connection to a server, and no more. Answered by
+    /// `RuntimeGone`.
     Stop {
         runtime: RuntimeId,
         force: bool,
     },
-    /// Find and stop what an earlier run left. Answered by `RuntimeGone`.
+    /// Find and stop what an earlier run left. Answered by `RuntimeGone`. Never asked about a server that somebody else
+    /// started.
     Reap {
         runtime: RuntimeId,
         process: Option<ProcessIdentity>,

@@ -73,6 +73,8 @@ text_id! {
     ProviderId,
     /// Made by the sender of a message, unique for ever; a repeated one is ignored.
     MessageId,
+    /// Where a server listens that somebody else started: "unix:///path" or "ws://127.0.0.1:4500", checked at the edge.
+    ServerAddress,
     /// The provider's own name of a session, compared byte by byte.
     ThreadRef,
     /// The provider's own name of a turn.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::{
-        AccountId, ApprovalId, CredentialId, MessageId, ProviderId, RuntimeId, SessionId, SignInId, StagedSecret, ThreadRef,
-        TurnId,
+        AccountId, ApprovalId, CredentialId, MessageId, ProviderId, RuntimeId, ServerAddress, SessionId, SignInId, StagedSecret,
+        ThreadRef, TurnId,
     },
     port::{
         AgentEvent, Answer, Capabilities, Failure, GoalSpec, Observation, SessionSettings, SignInMethod, SignInStep,
@@ -94,6 +94,12 @@ pub enum Input {
     },
     CancelSignIn {
         sign_in: SignInId,
+    },
+    /// Use a server that somebody else started, as an account; or try it again.
+    Attach {
+        provider: ProviderId,
+        address: ServerAddress,
+        label: String,
     },
     /// `now`: interrupt running turns instead of letting them finish.
     SignOut {

@@ -438,11 +438,11 @@ pub enum FailureClass {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TransportRecord {
     pub pid: Option<u32>,
-    /// "exited", "signalled" or "running".
+    /// "exited", "signalled" or "running"; "not ours" of a server that somebody else started.
     pub status: String,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// "stdout" or "stdin".
+    /// "stdout" or "stdin" of a process; "socket" of a server that somebody else started.
     pub stream: String,
     /// "eof" or the error.
     pub how: String,
@@ -472,6 +472,8 @@ pub enum SignInStep {
 pub enum ProbeAnswer {
     /// The history has the message; this is how its turn stands there.
     Found(TurnOutcome),
+    /// Its turn has not ended: it is being worked on at this moment. Only a server that outlives its connections says so.
+    Running(ProviderTurn),
     NotFound,
     CannotTell,
 }

@@ -4,7 +4,7 @@ use crate::{
     change::Change,
     derive,
     effect::Effect,
-    ids::{RuntimeId, SessionId},
+    ids::{RuntimeId, ServerAddress, SessionId},
     port::{AgentCommand, Failure, FailureClass, Observation, TransportRecord},
     rules::{Introduction, Rules},
     state::{AccountKind, AfterStop, Attachment, Keychain, OpenDelay, Phase, ProcessIdentity, Restarts, Runtime},
@@ -77,7 +77,8 @@ impl<R: Rules> Supervisor<R> {
         self.let_go(id);
     }
 
-    /// The process tree is proven gone: its turns get their end, its sessions are free.
+    /// The process tree is proven gone, or the connection to a server is closed: its turns get their end, its sessions are
+    /// free.
     pub(crate) fn runtime_gone(&mut self, id: RuntimeId, closed: Option<TransportRecord>) {
         let Some(runtime) = self.state.runtimes.get(&id).cloned() else { return };
         let turns: Vec<_> = derive::open_turns_on(&self.state, id).map(|(turn, _)| turn).collect();
@@ -90,9 +91,12 @@ impl<R: Rules> Supervisor<R> {
         }
         self.let_go(id);
         self.commit(Change::RuntimeRemoved { runtime: id });
+        let address = derive::server(&self.state, &runtime).cloned();
         match &runtime.phase {
             Phase::Retiring { then: AfterStop::CountFailure(failure) } => self.count_failure(&runtime, failure.clone()),
-            Phase::Starting | Phase::Ready if needed => self.count_failure(&runtime, ended_by_itself(closed.as_ref())),
+            Phase::Starting | Phase::Ready if needed => {
+                self.count_failure(&runtime, ended_by_itself(closed.as_ref(), address.as_ref()));
+            }
             Phase::Starting | Phase::Ready | Phase::Orphan => {}
             Phase::Retiring { then: AfterStop::Nothing | AfterStop::Quit } => {}
         }
@@ -188,10 +192,13 @@ fn signed_out() -> Failure {
     }
 }
 
-fn ended_by_itself(closed: Option<&TransportRecord>) -> Failure {
+fn ended_by_itself(closed: Option<&TransportRecord>, server: Option<&ServerAddress>) -> Failure {
     Failure {
         class: FailureClass::StartFailed,
-        message: "The agent's process ended by itself. Its last words may say why.".to_owned(),
+        message: match server {
+            None => "The agent's process ended by itself. Its last words may say why.".to_owned(),
+            Some(address) => format!("The server at {address} closed the connection. See that it still runs, then try again."),
+        },
         detail: closed.map(|record| record.stderr.join("\n")).filter(|text| !text.is_empty()),
     }
 }

@@ -3,14 +3,14 @@
 
 use crate::{
     change::Change,
-    derive::{active_goal, can_start, current_account, goals, held_by, needs_runtime, open_turns_of, open_turns_on},
+    derive::{active_goal, can_start, current_account, goals, held_by, needs_runtime, open_turns_of, open_turns_on, server},
     effect::Effect,
     ids::{CredentialId, MessageId, RuntimeId, SessionId, TurnId},
     port::{AgentCommand, GoalSpec, GoalStatus, Goals, Sessions},
     rules::{Rules, takes_work},
     state::{
         AccountKind, AccountProblem, AfterStop, ApprovalState, Attachment, Delivery, Keychain, Phase, QueuedMessage, Runtime,
-        Session, TurnState,
+        Session, Turn, TurnState,
     },
     supervisor::Supervisor,
 };
@@ -27,6 +27,7 @@ impl<R: Rules> Supervisor<R> {
             self.sign_ins_end();
             self.quit_hurries();
             self.unneeded_runtimes_retire();
+            self.lost_turns_end();
             for session in self.live.iter().copied().collect::<Vec<_>>() {
                 self.goal_is_held(session);
                 self.goal_goes_on(session);
@@ -54,7 +55,7 @@ impl<R: Rules> Supervisor<R> {
         let mut shown = Vec::new();
         for (id, account) in &self.state.accounts {
             let ours = matches!(account.problem, None | Some(AccountProblem::KeychainLocked | AccountProblem::KeychainAbsent));
-            let concerned = account.credential.is_some() && crate::derive::needs_keychain(account.kind);
+            let concerned = account.credential.is_some() && crate::derive::needs_keychain(&account.kind);
             let problem = trouble.clone().filter(|_| concerned);
             if ours && account.problem != problem {
                 shown.push((*id, problem));
@@ -82,8 +83,10 @@ impl<R: Rules> Supervisor<R> {
         let late = quit.deadline.is_some_and(|d| d <= self.now.boot);
         let too_late = quit.forced || quit.deadline.is_some_and(|d| d + INTERRUPT_GRACE <= self.now.boot);
         if too_late {
-            // Cut off on purpose: that is what is said of them, also if their end is only seen at the next start.
-            let running = self.state.turns.iter().filter(|(_, t)| !t.interrupting && t.state == TurnState::Started);
+            // Cut off on purpose: that is what is said of them, also if their end is only seen at the next start. What runs
+            // at a server of somebody else's is let go of, and goes on there.
+            let cut_off = |t: &Turn| self.state.runtimes.get(&t.runtime).is_some_and(|r| server(&self.state, r).is_none());
+            let running = self.state.turns.iter().filter(|(_, t)| !t.interrupting && t.state == TurnState::Started && cut_off(t));
             for turn in running.map(|(id, _)| *id).collect::<Vec<_>>() {
                 self.commit(Change::TurnInterrupting { turn });
             }
@@ -117,6 +120,30 @@ impl<R: Rules> Supervisor<R> {
         }
         for (id, then) in ends {
             self.retire(id, then);
+        }
+    }
+
+    /// A turn that was given to a server of somebody else's is asked about there and nowhere else: another process does not
+    /// know its thread, and would say that the message never came. Where that server is not the one in use, or cannot be
+    /// reached any more, what is known is said.
+    fn lost_turns_end(&mut self) {
+        if self.state.quit.is_some() {
+            return;
+        }
+        let mut lost = Vec::new();
+        for (id, turn) in self.state.turns.iter().filter(|(_, t)| t.state == TurnState::Probing) {
+            let account = self.state.accounts.get(&turn.account);
+            if account.is_some_and(|a| a.kind.server().is_none()) {
+                continue;
+            }
+            let reachable = account.is_some_and(|a| can_start(&self.state, a) && a.restarts.given_up.is_none());
+            let opens = self.state.sessions.get(&turn.session).is_some_and(|s| s.open_failure.is_none() && !s.archived);
+            if !(reachable && opens && self.is_current(turn.account)) {
+                lost.push(*id);
+            }
+        }
+        for turn in lost {
+            self.end_unresolved(turn);
         }
     }
 
@@ -169,7 +196,7 @@ impl<R: Rules> Supervisor<R> {
         let Some(provider) = self.state.providers.get(&session.provider) else { return };
         let Some((account_id, account)) = current_account(&self.state, &session.provider) else { return };
         let Some(credential) = account.credential.filter(|_| can_start(&self.state, account)) else { return };
-        let found = matches!(provider.installed, crate::state::Installed::Found { .. });
+        let found = account.kind.server().is_some() || matches!(provider.installed, crate::state::Installed::Found { .. });
         let alone = provider.capabilities.sessions == Sessions::One;
         let restarts = if alone { &session.restarts } else { &account.restarts };
         let delayed = restarts.given_up.is_some() || restarts.not_before > self.now.boot;
@@ -249,21 +276,19 @@ impl<R: Rules> Supervisor<R> {
         self.dispatch(id, runtime, message);
     }
 
-    /// A credential that nobody has any more is owed a revocation; the person's own sign-in is only forgotten.
+    /// A credential that nobody has any more is owed a revocation; the person's own sign-in, and a server's, is only
+    /// forgotten.
     fn credentials_end(&mut self) {
         let mut ends = Vec::new();
         for (id, credential) in self.state.credentials.iter().filter(|(_, c)| !c.owed_revocation) {
             let had = self.state.accounts.get(&credential.account).is_some_and(|a| a.credential == Some(*id));
             let coming = self.state.sign_ins.values().any(|s| s.credential == *id && s.failure.is_none());
             if !had && !coming && !self.is_used(*id) {
-                ends.push((*id, credential.kind));
+                ends.push((*id, credential.kind.is_revoked()));
             }
         }
-        for (credential, kind) in ends {
-            self.commit(match kind {
-                AccountKind::System => Change::CredentialForgotten { credential },
-                AccountKind::ApiKey | AccountKind::PrivateHome => Change::RevocationOwed { credential },
-            });
+        for (credential, revoked) in ends {
+            self.commit(if revoked { Change::RevocationOwed { credential } } else { Change::CredentialForgotten { credential } });
         }
     }
 
@@ -292,7 +317,7 @@ impl<R: Rules> Supervisor<R> {
                     provider: r.provider.clone(),
                     account: r.account,
                     credential: r.credential,
-                    kind: state.credentials.get(&r.credential).map_or(AccountKind::System, |c| c.kind),
+                    kind: state.credentials.get(&r.credential).map_or(AccountKind::System, |c| c.kind.clone()),
                 }),
                 Phase::Ready => {}
                 Phase::Retiring { .. } => {
@@ -321,7 +346,8 @@ impl<R: Rules> Supervisor<R> {
         let now = self.now.boot;
         for (id, c) in state.credentials.iter().filter(|(_, c)| c.owed_revocation && c.not_before <= now) {
             if self.rules.may_revoke(state, *id) && state.quit.is_none() {
-                wanted.push(Effect::Revoke { provider: c.provider.clone(), account: c.account, credential: *id, kind: c.kind });
+                let (provider, kind) = (c.provider.clone(), c.kind.clone());
+                wanted.push(Effect::Revoke { provider, account: c.account, credential: *id, kind });
             }
         }
         let hurried = |q: crate::state::Quit| q.forced && q.deadline.is_some_and(|d| d <= now);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ids::{
         AccountId, ApprovalId, AuthEpoch, CredentialId, MessageId, ProviderId, ProviderTurn, RequestKey, RuntimeId, Seq,
-        SessionId, SignInId, ThreadRef, TurnId,
+        ServerAddress, SessionId, SignInId, ThreadRef, TurnId,
     },
     port::{
         Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, PlanStep, RateLimit, SessionSettings, SignInMethod,
@@ -113,7 +113,7 @@ pub struct Account {
 }
 
 /// Who keeps the account's credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AccountKind {
     /// A key in our vault.
     ApiKey,
@@ -121,6 +121,30 @@ pub enum AccountKind {
     PrivateHome,
     /// The provider's own sign-in as it is on this computer, in the person's own home.
     System,
+    /// A server that somebody else started: it keeps its own sign-in, we only connect to it. What stands for the
+    /// credential is the connection: nothing of it is stored, revoked, or signalled.
+    Server { address: ServerAddress },
+}
+
+impl AccountKind {
+    /// Whether we or the provider's program keep the sign-in for this application alone, so that it must be revoked once
+    /// it is given up, and its home removed. A server's sign-in is its own business.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        match self {
+            Self::ApiKey | Self::PrivateHome => true,
+            Self::System | Self::Server { .. } => false,
+        }
+    }
+
+    /// Where the server listens, for accounts of servers that somebody else started.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerAddress> {
+        match self {
+            Self::Server { address } => Some(address),
+            Self::ApiKey | Self::PrivateHome | Self::System => None,
+        }
+    }
 }
 
 /// Why an account cannot be used right now, or was lost.
@@ -180,7 +204,8 @@ pub enum Keychain {
 
 // ---- runtimes ------------------------------------------------------------------------------
 
-/// One provider process, from the decision to start it until it is proven gone.
+/// One provider process, from the decision to start it until it is proven gone; or one connection to a server that
+/// somebody else started, until it is closed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Runtime {
     pub provider: ProviderId,
@@ -195,6 +220,7 @@ pub struct Runtime {
     pub identity: Option<Identity>,
     /// It gave no usable answer: it takes no new work, and is stopped when its started turns have ended.
     pub fault: Option<Failure>,
+    /// `None` before it was started, and for a server that somebody else started: that one is never signalled.
     pub process: Option<ProcessIdentity>,
     pub started_at: i64,
     pub version: Option<String>,
@@ -358,7 +384,8 @@ pub enum TurnState {
     /// Written down before a byte was sent; the agent has not answered.
     Dispatched,
     Started,
-    /// Its runtime is gone and nobody knows if the message arrived: the history is being asked.
+    /// Its runtime is gone and nobody knows if the message arrived, or how its turn goes on at a server: the history is
+    /// being asked.
     Probing,
 }
 

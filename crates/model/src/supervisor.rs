@@ -82,8 +82,8 @@ impl<R: Rules> Supervisor<R> {
 
     /// Comes to terms with what an earlier run left behind. To be called once, before any input.
     ///
-    /// Processes become orphans to be found and stopped; their turns and sessions stay with them until then. What is
-    /// counted in boot time starts anew.
+    /// Processes become orphans to be found and stopped; their turns and sessions stay with them until then. A connection
+    /// to a server is gone at once. What is counted in boot time starts anew.
     pub fn recover(&mut self, now: Now) -> Step {
         self.now = now;
         self.commit(Change::Recovered);
@@ -92,6 +92,11 @@ impl<R: Rules> Supervisor<R> {
         }
         for runtime in self.state.runtimes.keys().copied().collect::<Vec<_>>() {
             self.commit(Change::RuntimePhased { runtime, phase: Phase::Orphan });
+        }
+        // A connection ended with the application that held it, and its server is nobody's to look for.
+        let servers = self.state.runtimes.iter().filter(|(_, r)| derive::server(&self.state, r).is_some());
+        for runtime in servers.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.runtime_gone(runtime, None);
         }
         for approval in self.approvals(|a| a.state == ApprovalState::Pending) {
             self.withdraw(approval);

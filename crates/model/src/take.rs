@@ -35,6 +35,7 @@ impl<R: Rules> Supervisor<R> {
                 self.begin_sign_in(provider, account, label, method, key);
             }
             Input::CancelSignIn { sign_in } => self.cancel_sign_in(sign_in),
+            Input::Attach { provider, address, label } => self.attach(provider, address, label),
             Input::SignOut { account, now } => self.sign_out(account, now),
             Input::UseAccount { account } => self.use_account(account),
             Input::RenameAccount { account, label } => {

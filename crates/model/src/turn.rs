@@ -61,10 +61,18 @@ impl<R: Rules> Supervisor<R> {
     /// an application that quits, are not given the time for it.
     fn unasked_turn(&mut self, runtime: RuntimeId, session: SessionId, provider_turn: ProviderTurn) {
         let Some(process) = self.state.runtimes.get(&runtime) else { return };
-        if !self.turns_named(runtime, session, &provider_turn).is_empty() {
+        let known = self.turns_named(runtime, session, &provider_turn);
+        if !known.is_empty() {
+            for turn in known {
+                self.rejoin(turn, runtime, &provider_turn);
+            }
             return;
         }
         let unwanted = !takes_work(&self.rules, &self.state, runtime, process);
+        // A server has other clients, and what they begin is not ours to end.
+        if unwanted && derive::server(&self.state, process).is_some() {
+            return;
+        }
         let turn = TurnId(self.state.next.turn);
         let entry = Turn {
             session,
@@ -92,7 +100,7 @@ impl<R: Rules> Supervisor<R> {
         let Some(entry) = self.state.turns.get(&turn).filter(|t| !t.interrupting) else { return };
         let (session, runtime, state) = (entry.session, entry.runtime, entry.state);
         if state == TurnState::Probing {
-            self.end_turn(turn, TurnOutcome::Unknown);
+            self.end_unresolved(turn);
             return;
         }
         self.commit(Change::TurnInterrupting { turn });
@@ -178,7 +186,17 @@ impl<R: Rules> Supervisor<R> {
         let old = self.rules.is_stale(&self.state, runtime, process);
         let account = process.account;
         let turns = self.turns_named(runtime, session, named);
+        let closed = if let TurnOutcome::Failed(Failure { class: FailureClass::TransportClosed(record), .. }) = &outcome {
+            Some(record)
+        } else {
+            None
+        };
         for turn in &turns {
+            let process = self.state.runtimes.get(&runtime);
+            if let Some(record) = closed.filter(|_| process.is_some_and(|process| self.may_go_on(*turn, process))) {
+                self.ask_history(*turn, Some(record.clone()));
+                continue;
+            }
             self.end_turn(*turn, if old { told_of_old_account(outcome.clone()) } else { outcome.clone() });
         }
         if old || turns.is_empty() {
@@ -200,14 +218,13 @@ impl<R: Rules> Supervisor<R> {
             TurnState::Dispatched => {
                 let capabilities = self.state.providers.get(&runtime.provider).map(|p| &p.capabilities);
                 match capabilities.map_or(Fate::Unknown, |c| self.rules.fate(c, has_thread)) {
-                    Fate::Probe => {
-                        self.close_approvals(turn);
-                        let closed = closed.cloned().map(Box::new);
-                        self.commit(Change::TurnPhased { turn, state: TurnState::Probing, closed });
-                    }
+                    Fate::Probe => self.ask_history(turn, closed.cloned().map(Box::new)),
                     Fate::Unknown => self.end_turn(turn, TurnOutcome::Unknown),
                     Fate::Resend => self.commit(Change::TurnReturned { turn }),
                 }
+            }
+            TurnState::Started if self.may_go_on(turn, runtime) => {
+                self.ask_history(turn, closed.cloned().map(Box::new));
             }
             TurnState::Started => {
                 let outcome = match (&runtime.phase, closed) {
@@ -241,10 +258,55 @@ impl<R: Rules> Supervisor<R> {
                 self.end_turn(turn, outcome);
             }
             ProbeAnswer::Found(outcome) => self.end_turn(turn, outcome),
+            ProbeAnswer::Running(named) => {
+                let session = self.state.sessions.get(&entry.session);
+                if let Some(runtime) = session.and_then(derive::held_by) {
+                    self.rejoin(turn, runtime, &named);
+                }
+            }
+            // It was begun, so it did come.
+            ProbeAnswer::NotFound | ProbeAnswer::CannotTell if entry.provider_turn.is_some() => self.end_unresolved(turn),
             ProbeAnswer::NotFound if entry.interrupting => self.end_turn(turn, TurnOutcome::Interrupted),
             ProbeAnswer::NotFound => self.commit(Change::TurnReturned { turn }),
             ProbeAnswer::CannotTell => self.end_turn(turn, TurnOutcome::Unknown),
         }
+    }
+
+    /// Whether it may go on although the connection to its runtime is lost: it was given to a server that somebody else
+    /// started, and its history can be asked about it later.
+    fn may_go_on(&self, turn: TurnId, runtime: &Runtime) -> bool {
+        let Some(entry) = self.state.turns.get(&turn) else { return false };
+        let has_thread = self.state.sessions.get(&entry.session).is_some_and(|s| s.thread.is_some());
+        let capabilities = self.state.providers.get(&runtime.provider).map(|p| &p.capabilities);
+        derive::server(&self.state, runtime).is_some()
+            && entry.message.is_some()
+            && capabilities.is_some_and(|c| self.rules.fate(c, has_thread) == Fate::Probe)
+    }
+
+    fn ask_history(&mut self, turn: TurnId, closed: Option<Box<TransportRecord>>) {
+        self.close_approvals(turn);
+        self.commit(Change::TurnPhased { turn, state: TurnState::Probing, closed });
+    }
+
+    /// A turn that was asked about turns out to run, on this runtime from here on.
+    pub(crate) fn rejoin(&mut self, turn: TurnId, runtime: RuntimeId, named: &ProviderTurn) {
+        let Some(entry) = self.state.turns.get(&turn).filter(|t| t.state == TurnState::Probing) else { return };
+        let (session, interrupting) = (entry.session, entry.interrupting);
+        self.commit(Change::TurnRejoined { turn, runtime, provider_turn: named.clone() });
+        if interrupting {
+            self.ask(Effect::Command { runtime, command: AgentCommand::Interrupt { session, turn } });
+        }
+    }
+
+    /// Nobody can be asked any more how it ended: what is known is said, and never that it was completed.
+    pub(crate) fn end_unresolved(&mut self, turn: TurnId) {
+        let Some(entry) = self.state.turns.get(&turn) else { return };
+        let outcome = match &entry.closed {
+            _ if entry.provider_turn.is_none() => TurnOutcome::Unknown,
+            Some(record) => TurnOutcome::Failed(self.transport_closed((**record).clone(), turn, entry)),
+            None => TurnOutcome::Lost,
+        };
+        self.end_turn(turn, outcome);
     }
 
     /// The turn's one terminal state.
@@ -262,10 +324,12 @@ impl<R: Rules> Supervisor<R> {
     }
 
     /// The open turns of a session that the provider calls by this name: two where a message joined a turn that the
-    /// agent had begun.
+    /// agent had begun. One that was lost with an earlier connection is found by its name again.
     pub(crate) fn turns_named(&self, runtime: RuntimeId, session: SessionId, named: &ProviderTurn) -> Vec<TurnId> {
+        let holder = self.state.sessions.get(&session).and_then(derive::held_by);
         derive::open_turns_of(&self.state, session)
-            .filter(|(_, t)| t.runtime == runtime && t.provider_turn.as_ref() == Some(named))
+            .filter(|(_, t)| t.runtime == runtime || (t.state == TurnState::Probing && holder == Some(runtime)))
+            .filter(|(_, t)| t.provider_turn.as_ref() == Some(named))
             .map(|(id, _)| id)
             .collect()
     }
@@ -275,12 +339,14 @@ impl<R: Rules> Supervisor<R> {
         record.thread = self.state.sessions.get(&turn.session).and_then(|s| s.thread.clone());
         record.turn = Some(id);
         record.turn_state = if turn.provider_turn.is_some() { "started" } else { "dispatched" }.to_owned();
-        Failure {
-            class: FailureClass::TransportClosed(Box::new(record)),
-            message: "The agent's process ended before this was done. What it did so far stays; send a message to go on."
-                .to_owned(),
-            detail: None,
-        }
+        let message = if record.stream == "socket" {
+            "The connection to the server was lost before this was done, and the server does not say that it was done later. What \
+             came so far stays; send a message to go on."
+        } else {
+            "The agent's process ended before this was done. What it did so far stays; send a message to go on."
+        };
+        let message = message.to_owned();
+        Failure { class: FailureClass::TransportClosed(Box::new(record)), message, detail: None }
     }
 
     fn close_approvals(&mut self, turn: TurnId) {

@@ -90,6 +90,8 @@ dto! {
         pub install: Vec<String>,
         /// It is part of the application: there is nothing to install, and nobody to sign in.
         pub built_in: bool,
+        /// A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
+        pub serve: Option<String>,
         pub can_steer: bool,
         pub has_goals: bool,
         /// Turns that finish on an account that is no longer the current one.
@@ -113,6 +115,8 @@ dto! {
         pub identity: Option<String>,
         pub plan: Option<String>,
         pub kind: AccountKind,
+        /// For a server that somebody else started.
+        pub server: Option<Server>,
         pub current: bool,
         pub state: AccountState,
         pub limits: Vec<RateLimit>,
@@ -124,7 +128,17 @@ dto! {
     }
 }
 
-dto! { pub word AccountKind { ApiKey, PrivateHome, System } }
+dto! { pub word AccountKind { ApiKey, PrivateHome, System, Server } }
+
+dto! {
+    /// A server that Turnkeep did not start, and the connection to it.
+    pub struct Server {
+        pub address: String,
+        pub connected: bool,
+        /// As the server said while it was connected.
+        pub version: Option<String>,
+    }
+}
 
 dto! {
     pub enum AccountState {

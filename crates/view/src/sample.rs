@@ -55,6 +55,7 @@ impl Sample {
             install: vec!["npm install -g @openai/codex".to_owned()],
             system_home: ("CODEX_HOME".to_owned(), ".codex".to_owned()),
             own_variables: Vec::new(),
+            serve: None,
         };
         let mut state = State::default();
         state.providers.insert(

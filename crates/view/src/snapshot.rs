@@ -2,7 +2,7 @@
 
 use turnkeep_agents::{Card, ProgramSource};
 use turnkeep_model::{
-    AccountId, ProviderId, SessionId, TurnId,
+    AccountId, ProviderId, ServerAddress, SessionId, TurnId, derive,
     port::{self, FailureClass, Goals, SignInStep, TurnOutcome},
     state::{self, AccountProblem, Attachment, Now, Phase, State},
 };
@@ -104,6 +104,7 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
         offers: entry.map(|entry| entry.offers.iter().map(parts::sign_in_offer).collect()).unwrap_or_default(),
         install: card.install.clone(),
         built_in: card.program == ProgramSource::Own,
+        serve: card.serve.clone(),
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,
         finishing_turns: count(facts.finishing(&card.id).count()),
@@ -123,7 +124,9 @@ fn accounts(facts: &Facts<'_>, provider: &ProviderId) -> Vec<dto::Account> {
                 state::AccountKind::ApiKey => dto::AccountKind::ApiKey,
                 state::AccountKind::PrivateHome => dto::AccountKind::PrivateHome,
                 state::AccountKind::System => dto::AccountKind::System,
+                state::AccountKind::Server { .. } => dto::AccountKind::Server,
             },
+            server: account.kind.server().map(|address| server(facts, id, address)),
             current: current == Some(id),
             state: account_state(facts, id, account),
             limits: account.limits.iter().map(parts::rate_limit).collect(),
@@ -134,17 +137,30 @@ fn accounts(facts: &Facts<'_>, provider: &ProviderId) -> Vec<dto::Account> {
         .collect()
 }
 
+fn server(facts: &Facts<'_>, id: AccountId, address: &ServerAddress) -> dto::Server {
+    let mut connections = facts.state.runtimes.values().filter(|runtime| runtime.account == id);
+    let connection = connections.find(|runtime| runtime.phase == Phase::Ready);
+    dto::Server {
+        address: address.to_string(),
+        connected: connection.is_some(),
+        version: connection.and_then(|runtime| runtime.version.clone()),
+    }
+}
+
 /// The person's name for it, else who it is, else what it is.
 pub(crate) fn account_label(account: &state::Account) -> String {
     if !account.label.is_empty() {
         return account.label.clone();
+    }
+    if let Some(address) = account.kind.server() {
+        return words::server_account(address.as_str());
     }
     account.identity.as_ref().map_or_else(
         || {
             let word = match account.kind {
                 state::AccountKind::ApiKey => words::API_KEY_ACCOUNT,
                 state::AccountKind::PrivateHome => words::NEW_ACCOUNT,
-                state::AccountKind::System => words::SYSTEM_ACCOUNT,
+                state::AccountKind::System | state::AccountKind::Server { .. } => words::SYSTEM_ACCOUNT,
             };
             word.to_owned()
         },
@@ -170,7 +186,7 @@ fn account_state(facts: &Facts<'_>, id: AccountId, account: &state::Account) -> 
             .as_ref()
             .map_or(dto::AccountState::SignedIn, |failure| dto::AccountState::Troubled { failure: parts::failure(failure) }),
         // What lies in the keychain is out of reach while it is locked, whoever noticed it.
-        None if account.kind != state::AccountKind::System && facts.state.keychain == state::Keychain::Locked => {
+        None if derive::needs_keychain(&account.kind) && facts.state.keychain == state::Keychain::Locked => {
             dto::AccountState::KeychainLocked
         }
         None => dto::AccountState::SignedIn,

@@ -138,6 +138,16 @@ pub const API_KEY_ACCOUNT: &str = "API key";
 pub const SYSTEM_ACCOUNT: &str = "Signed in on this computer";
 pub const NEW_ACCOUNT: &str = "New account";
 
+/// Why a server was not made an account.
+pub const NOBODY_AT_SERVER: &str = "Nobody is signed in at this server. Sign in there first, then connect again.";
+pub const SERVER_IN_LIST: &str = "This server is in the list already, and can be used.";
+
+/// A server that nobody named.
+#[must_use]
+pub fn server_account(address: &str) -> String {
+    format!("Server at {address}")
+}
+
 #[must_use]
 pub fn quit(turns: usize) -> String {
     match turns {

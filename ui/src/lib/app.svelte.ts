@@ -11,6 +11,7 @@ export type SettingsPage = keyof typeof words.settings.pages;
 export type Dialog =
   | { kind: "newSession" }
   | { kind: "signIn"; provider: string; account: string | null }
+  | { kind: "server"; provider: string }
   | { kind: "signOut"; account: string }
   | { kind: "renameAccount"; account: string }
   | { kind: "removeAccount"; account: string }

@@ -33,6 +33,17 @@ export interface AccountLook extends Look {
 export function accountLook(account: Account): AccountLook {
   const state: AccountState = account.state;
   const w = words.account;
+  if (account.server !== null) {
+    const s = words.server;
+    switch (state.type) {
+      case "signedIn":
+        return { icon: account.server.connected ? "run" : "idle", tone: account.server.connected ? "c-run" : "c-idle", word: account.server.connected ? s.connected : s.waiting, note: null, urgent: false };
+      case "signedOut":
+        return { icon: "out", tone: "c-idle", word: s.disconnected, note: account.finishingTurns > 0 ? w.finishing(account.finishingTurns) : null, urgent: false };
+      case "rejected": return { icon: "err", tone: "c-err", word: s.refused, note: state.failure.message, urgent: true };
+      case "troubled": return { icon: "err", tone: "c-err", word: s.unreachable, note: state.failure.message, urgent: true };
+    }
+  }
   switch (state.type) {
     case "signedIn":
       return account.finishingTurns > 0 && !account.current

@@ -66,6 +66,7 @@ export const resolveUnknown = (session: string, resend: boolean) => call("resolv
 export const signIn = (provider: string, account: string | null, label: string, method: SignInMethod, key: string | null, offer: string | null = null) =>
   call<string>("sign_in", { provider, account, label, method, key, offer });
 export const cancelSignIn = (signInId: string) => call("cancel_sign_in", { signIn: signInId });
+export const attachServer = (provider: string, address: string, label: string) => call("attach_server", { provider, address, label });
 export const signOut = (account: string, now: boolean) => call("sign_out", { account, now });
 export const useAccount = (account: string) => call("use_account", { account });
 export const renameAccount = (account: string, label: string) => call("rename_account", { account, label });

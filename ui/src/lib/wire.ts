@@ -34,7 +34,10 @@ install: Array<string>,
 /**
  * It is part of the application: there is nothing to install, and nobody to sign in.
  */
-builtIn: boolean, canSteer: boolean, hasGoals: boolean, 
+builtIn: boolean, 
+ * A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
+ */
+serve: string | null, canSteer: boolean, hasGoals: boolean, 
 /**
  * Turns that finish on an account that is no longer the current one.
  */
@@ -46,7 +49,11 @@ export type Account = { id: string, label: string,
 /**
  * E-mail address, or "API key ending 7Q2F".
  */
-identity: string | null, plan: string | null, kind: AccountKind, current: boolean, state: AccountState, limits: Array<RateLimit>, verifiedAt: number | null, 
+identity: string | null, plan: string | null, kind: AccountKind, 
+/**
+ * For a server that somebody else started.
+ */
+server: Server | null, current: boolean, state: AccountState, limits: Array<RateLimit>, verifiedAt: number | null, 
 /**
  * Turns that still run on it though it is not the current one, or is signed out.
  */
@@ -56,7 +63,13 @@ finishingTurns: number,
  */
 revocationOwed: boolean, };
 
-export type AccountKind = "apiKey" | "privateHome" | "system";
+export type AccountKind = "apiKey" | "privateHome" | "system" | "server";
+
+export type Server = { address: string, connected: boolean, 
+/**
+ * As the server said while it was connected.
+ */
+version: string | null, };
 
 export type AccountState = { "type": "signedIn" } | { "type": "signedOut" } | { "type": "signingIn" } | { "type": "rejected", failure: Failure, } | { "type": "itemMissing" } | { "type": "keychainLocked" } | { "type": "keychainAbsent" } | { "type": "troubled", failure: Failure, };
 

@@ -116,6 +116,7 @@ export const words = {
     finishing: (n: number) => `Finishing ${turns(n)}`,
     kinds: {
       apiKey: "Kept in the system keychain", privateHome: "Signed in through Turnkeep", system: "The sign-in of this computer",
+      server: "A server that Turnkeep did not start",
     } satisfies Record<AccountKind, string>,
     plan: (plan: string) => `${plan} plan`,
     current: "current",
@@ -400,6 +401,46 @@ export const words = {
     system: "This is the sign-in of this computer: other programs that use it are signed out too.",
   },
 
+  server: {
+    title: (provider: string) => `Use a ${provider} server that is already running`,
+    what: "Turnkeep becomes a client of it: sessions run there, with the sign-in that the server has. Turnkeep never stops it, not even when you quit.",
+    address: "Address",
+    addressHint: "unix:///path/to/the.sock or ws://127.0.0.1:PORT",
+    nameHint: "Optional, such as Work",
+    startOne: "To start one, in a terminal:",
+    copyCommand: "Copy the command",
+    connect: "Connect",
+    connecting: "Connecting…",
+    again: "Try again",
+    disconnect: "Disconnect…",
+    connected: "Connected",
+    waiting: "Connects when needed",
+    disconnected: "Disconnected",
+    refused: "Not signed in there",
+    unreachable: "Not reachable",
+    state: (connected: boolean, version: string | null) => (connected && version ? `version ${version}` : null),
+  },
+
+  disconnect: {
+    title: (provider: string, label: string) => `Disconnect from ${provider}, ${label}?`,
+    running: (n: number, _identity: string) => plural(n, { one: "# turn of yours is running there.", other: "# turns of yours are running there." }),
+    none: "The server keeps running. No turn of yours is running there.",
+    after: "After running turns",
+    afterWhat: (n: number) => plural(n, {
+      one: "No new turn starts there. The turn keeps working and you can still steer it; the connection is closed when it ends. The server keeps running.",
+      other: "No new turn starts there. The # turns keep working and you can still steer them; the connection is closed when they end. The server keeps running.",
+    }),
+    now: "Now",
+    nowWhat: (n: number) => plural(n, {
+      one: "Interrupts the turn, then closes the connection. The server keeps running.",
+      other: "Interrupts all # turns, then closes the connection. The server keeps running.",
+    }),
+    doAfter: "Disconnect after turns",
+    doNow: (n: number) => plural(n, { one: "Interrupt # turn and disconnect", other: "Interrupt # turns and disconnect" }),
+    doPlain: "Disconnect",
+    system: "",
+  },
+
   keychain: {
     title: "The keychain is locked",
     locked: "The keychain is locked.",
@@ -420,6 +461,7 @@ export const words = {
     finishingWhat: "Each session moves over when its turn ends; nothing is reopened until then.",
     showTurns: (n: number) => plural(n, { one: "Show the turn", other: "Show the # turns" }),
     addAccount: "Add account",
+    useServer: "Use a running server…",
     signIn: "Sign in",
     signInAgain: "Sign in again",
     replaceKey: "Replace key",

@@ -89,6 +89,7 @@ impl AcpAgent {
             sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },
             program: entry.program.clone(),
             install: entry.install.clone(),
+            serve: None,
             system_home: entry.system_home.clone(),
             own_variables: entry.own_variables.clone(),
         };

@@ -47,7 +47,7 @@ pub(super) fn launch(site: &Site) -> Result<Launch, LaunchError> {
     }
 
     let home = match site.kind {
-        AccountKind::System => &site.system_home,
+        AccountKind::System | AccountKind::Server { .. } => &site.system_home,
         AccountKind::ApiKey | AccountKind::PrivateHome => &site.private_home,
     };
     let home_text = text(home)?;
@@ -62,9 +62,10 @@ pub(super) fn launch(site: &Site) -> Result<Launch, LaunchError> {
             (Some("keyring"), CredentialSource::KeychainItem { attributes: keychain_attributes(&home_text) })
         }
         AccountKind::System => (None, CredentialSource::File { path: home.join("auth.json") }),
+        AccountKind::Server { .. } => return Err(LaunchError::NotOurs),
     };
     let plan = match site.kind {
-        AccountKind::System => None,
+        AccountKind::System | AccountKind::Server { .. } => None,
         AccountKind::ApiKey | AccountKind::PrivateHome => {
             if site.private_home == site.system_home {
                 return Err(LaunchError::Home {

@@ -1,4 +1,5 @@
-//! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output.
+//! Codex by its own `app-server` (verified with 0.171.0): newline-separated JSON over standard input and output, or the
+//! same JSON in messages of a WebSocket where somebody else started it.
 
 mod asks;
 mod identity;
@@ -44,6 +45,7 @@ impl Codex {
                 install: ["npm install -g @openai/codex", "brew install --cask codex"].map(str::to_owned).to_vec(),
                 system_home: ("CODEX_HOME".to_owned(), ".codex".to_owned()),
                 own_variables: Vec::new(),
+                serve: Some("codex app-server --listen unix:///tmp/codex.sock".to_owned()),
             },
         }
     }

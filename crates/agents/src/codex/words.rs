@@ -49,11 +49,18 @@ enum Keychain {
 }
 
 /// Texts that would not tell a person what to do.
-const REWORDED: &[(&str, &str)] = &[(
-    "invalid_encrypted_content",
-    "OpenAI does not let this account go on with a thread that was begun under another organization. Start a new \
-     session to go on; this one and its history stay as they are.",
-)];
+const REWORDED: &[(&str, &str)] = &[
+    (
+        "invalid_encrypted_content",
+        "OpenAI does not let this account go on with a thread that was begun under another organization. Start a new \
+         session to go on; this one and its history stay as they are.",
+    ),
+    (
+        "is draining; retry after",
+        "The Codex server is shutting down and takes no new work; what runs there is finished first. Start it again, then \
+         try again.",
+    ),
+];
 
 /// Texts that look like a broken connection and are none.
 const NOT_NETWORK: &[&str] = &["incomplete response returned"];
@@ -80,6 +87,7 @@ const REFUSALS: &[(&str, FailureClass)] = &[
     ("invalid session id", FailureClass::ThreadNotFound),
     ("is archived", FailureClass::ThreadNotFound),
     ("server overloaded", FailureClass::Overloaded),
+    ("server is draining", FailureClass::Overloaded),
     ("different chatgpt account", FailureClass::AccountChanged),
 ];
 

@@ -20,7 +20,7 @@ fn wishes(number: u64) -> Vec<Effect> {
     };
     let kind = AccountKind::System;
     vec![
-        Effect::Spawn { runtime, provider: provider.clone(), account, credential, kind },
+        Effect::Spawn { runtime, provider: provider.clone(), account, credential, kind: kind.clone() },
         Effect::Stop { runtime, force: false },
         Effect::Stop { runtime, force: true },
         Effect::Reap { runtime, process: None },

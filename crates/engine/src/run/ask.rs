@@ -2,11 +2,14 @@
 
 use secrecy::SecretString;
 use tokio::sync::oneshot;
-use turnkeep_model::{AccountId, Change, Input, ProviderId, Seq, SessionId, SignInId, TurnId, state::Notification};
+use turnkeep_model::{
+    AccountId, Change, Input, ProviderId, Seq, ServerAddress, SessionId, SignInId, TurnId, port::Failure, state::Notification,
+};
 
 use crate::{
     feed::{Events, Trouble},
     store::Entry,
+    world::Greeting,
 };
 
 /// An input that was taken in and written down.
@@ -81,6 +84,11 @@ pub(crate) enum Ask {
     },
     Unlock,
     Rescan,
+    Greet {
+        provider: ProviderId,
+        address: ServerAddress,
+        answer: oneshot::Sender<Result<Greeting, Failure>>,
+    },
 }
 
 impl Ask {
@@ -100,7 +108,7 @@ impl Ask {
                 let _ = answer.send(refused);
                 false
             }
-            Self::Subscribe { .. } | Self::Unlock | Self::Rescan => false,
+            Self::Subscribe { .. } | Self::Unlock | Self::Rescan | Self::Greet { .. } => false,
         }
     }
 }

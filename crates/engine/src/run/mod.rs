@@ -19,9 +19,10 @@ use std::{
 };
 
 use secrecy::SecretString;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use turnkeep_model::{
-    CredentialId, Effect, Input, StagedSecret, Step, Supervisor,
+    CredentialId, Effect, Input, ProviderId, ServerAddress, StagedSecret, Step, Supervisor,
+    port::Failure,
     state::{Credential, Now},
 };
 
@@ -33,7 +34,7 @@ use crate::{
     feed::{Feed, Trouble},
     perform::Owed,
     store::Writer,
-    world::Arrival,
+    world::{Arrival, Greeting},
 };
 
 /// How long a stop may take once nothing is decided any more.
@@ -53,6 +54,8 @@ pub(crate) trait Outside {
     fn unlock(&self);
     /// Look for programs again.
     fn rescan(&self);
+    /// See who a server is that somebody else started.
+    fn greet(&self, provider: ProviderId, address: ServerAddress, answer: oneshot::Sender<Result<Greeting, Failure>>);
     /// Stop what still runs.
     fn shut(self) -> impl Future<Output = ()>;
 }

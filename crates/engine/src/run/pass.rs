@@ -153,6 +153,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
             }
             Ask::Unlock => self.outside.unlock(),
             Ask::Rescan => self.outside.rescan(),
+            Ask::Greet { provider, address, answer } => self.outside.greet(provider, address, answer),
         }
         Ok(())
     }

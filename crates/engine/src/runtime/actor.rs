@@ -1,21 +1,21 @@
-//! The actor of one child: carries orders to its protocol machine, lines to and fro, and watches its end.
+//! The actor of one child: starts it, lets it talk, and watches its end.
 //!
 //! Owns everything of the child and shares nothing. Decides only when a process counts as failed, by the figures of its
 //! launch plan.
 
 use tokio::{process::Child, sync::mpsc};
-use turnkeep_agents::{Frame, Launch, Out, Protocol};
+use turnkeep_agents::{Launch, Protocol};
 use turnkeep_model::{
-    port::{AgentCommand, AgentEvent, Failure, FailureClass, ProbeAnswer, TransportRecord, Unsupported},
+    port::{AgentCommand, AgentEvent, Failure, FailureClass, TransportRecord},
     state::ProcessIdentity,
 };
 
 use super::{
     child::{Plan, Spawner},
     reap,
-    stdio::{Fill, LONGEST_LINE, LastLines, Line, Trouble, read_lines, write_frames},
+    stdio::{Fill, LONGEST_LINE, LastLines, Line, read_lines, write_frames},
+    talk::{Channels, Pipe, Talk},
 };
-use crate::clock::{self, Alarm};
 
 /// What an actor may be told.
 #[derive(Debug)]
@@ -58,34 +58,13 @@ pub(crate) struct Start {
 
 /// One child, from its start to its proven end.
 pub(crate) struct Actor<T> {
-    pub(super) name: String,
+    pub(super) talk: Talk<T>,
     pub(super) launch: Launch,
-    pub(super) protocol: Box<dyn Protocol>,
     pub(super) marker: String,
-    pub(super) tell: T,
     pub(super) child: Child,
     pub(super) identity: Option<ProcessIdentity>,
-    /// `None` once its input is to be closed.
-    pub(super) frames: Option<mpsc::Sender<Frame>>,
-    pub(super) trouble: mpsc::Receiver<Trouble>,
-    pub(super) output: Pipe,
     pub(super) errors: Pipe,
     pub(super) last_lines: LastLines,
-    pub(super) alarm: Alarm,
-    wake_at: Option<u64>,
-    ready_by: Option<u64>,
-    /// Length of the last line that had no end.
-    pub(super) trailing: Option<u64>,
-}
-
-/// The lines of one pipe, until it closes.
-#[derive(Debug)]
-pub(super) struct Pipe {
-    pub(super) lines: mpsc::Receiver<Line>,
-    /// Told to let go of a pipe that another process holds open.
-    pub(super) give_up: Option<tokio::sync::oneshot::Sender<()>>,
-    pub(super) open: bool,
-    pub(super) error: Option<String>,
 }
 
 /// Why an actor stops serving.
@@ -133,26 +112,20 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             tell(Report::Started(identity.clone()));
         }
         let (frames, trouble) = write_frames(stdin, fill);
+        let output = pipe(stdout, LONGEST_LINE);
+        let errors = pipe(stderr, LONGEST_ERROR_LINE);
+        let channels = Channels { frames: Some(frames), trouble, output };
         let mut actor = Self {
-            name,
-            ready_by: Some(clock::boot().saturating_add(launch.ready_within)),
+            talk: Talk::new(name, protocol, launch.ready_within, channels, tell),
             launch,
-            protocol,
             marker,
-            tell,
             child,
             identity,
-            frames: Some(frames),
-            trouble,
-            output: Pipe::new(stdout, LONGEST_LINE),
-            errors: Pipe::new(stderr, LONGEST_ERROR_LINE),
+            errors,
             last_lines: LastLines::default(),
-            alarm: Alarm::new(),
-            wake_at: None,
-            trailing: None,
         };
         for command in first {
-            actor.command(command);
+            actor.talk.command(command);
         }
         let why = actor.serve(&mut orders).await;
         actor.end(why, &mut orders).await
@@ -160,89 +133,34 @@ impl<T: FnMut(Report) + Send> Actor<T> {
 
     async fn serve(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Why {
         loop {
-            if let Some(failure) = self.pump() {
+            if let Some(failure) = self.talk.pump() {
                 return Why::Refused(failure);
             }
-            self.alarm.set(earlier(self.wake_at, self.ready_by));
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Order::Command(command)) => self.command(*command),
+                    Some(Order::Command(command)) => self.talk.command(*command),
                     Some(Order::Stop { force }) => return Why::Asked { force },
                     None => return Why::Asked { force: false },
                 },
-                line = self.output.next() => {
-                    self.receive(line);
-                    if !self.output.open {
+                line = self.talk.channels.output.next() => {
+                    self.talk.receive(line);
+                    if !self.talk.channels.output.open {
                         return Why::OutputClosed;
                     }
                 }
                 line = self.errors.next() => self.note(line),
                 status = self.child.wait() => return Why::Exited(status),
-                Some(trouble) = self.trouble.recv() => {
-                    if let Some(failure) = self.judge(trouble) {
+                Some(trouble) = self.talk.channels.trouble.recv() => {
+                    if let Some(failure) = self.talk.judge(trouble) {
                         return Why::Refused(failure);
                     }
                 }
-                () = self.alarm.rung() => {
-                    if let Some(failure) = self.rung() {
+                () = self.talk.alarm.rung() => {
+                    if let Some(failure) = self.talk.rung() {
                         return Why::Refused(failure);
                     }
                 }
             }
-        }
-    }
-
-    /// Do everything that the protocol machine wants now; a failure if it wants the process gone.
-    pub(super) fn pump(&mut self) -> Option<Failure> {
-        let mut refused = None;
-        while let Some(out) = self.protocol.poll() {
-            match out {
-                Out::Send(frame) => {
-                    let full = self
-                        .frames
-                        .as_ref()
-                        .is_some_and(|frames| matches!(frames.try_send(frame), Err(mpsc::error::TrySendError::Full(_))));
-                    if full && refused.is_none() {
-                        refused = Some(protocol_failure(format!("{} does not read what it is sent.", self.name)));
-                    }
-                }
-                Out::Event(event) => {
-                    if matches!(event, AgentEvent::Ready { .. }) {
-                        self.ready_by = None;
-                    }
-                    if let AgentEvent::Fault { failure, .. } = &event {
-                        tracing::warn!(agent = self.name, "{}", failure.message);
-                    }
-                    (self.tell)(Report::Event(event));
-                }
-                Out::WakeAt(at) => self.wake_at = Some(at),
-                Out::Stop { why } => refused = Some(protocol_failure(why)),
-            }
-        }
-        refused
-    }
-
-    fn command(&mut self, command: AgentCommand) {
-        if let Err(unsupported) = self.protocol.command(clock::boot(), command.clone())
-            && let Some(event) = refusal(command, &unsupported)
-        {
-            (self.tell)(Report::Event(event));
-        }
-    }
-
-    pub(super) fn receive(&mut self, line: Line) {
-        match line {
-            Line::Whole { bytes, ended, _room } => {
-                if !ended {
-                    self.trailing = Some(bytes.len() as u64);
-                }
-                self.protocol.receive(clock::boot(), &bytes);
-            }
-            Line::Oversized { bytes } => {
-                tracing::warn!(bytes, agent = self.name, "a line was too long to be kept");
-                self.protocol.receive_oversized(clock::boot(), bytes);
-            }
-            Line::Closed { error } => self.output.closed(error),
         }
     }
 
@@ -253,77 +171,16 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             Line::Closed { error } => self.errors.closed(error),
         }
     }
-
-    fn rung(&mut self) -> Option<Failure> {
-        let now = clock::boot();
-        if self.ready_by.is_some_and(|by| by <= now) {
-            let seconds = self.launch.ready_within.div_ceil(1000);
-            return Some(Failure {
-                class: FailureClass::Timeout,
-                message: format!("{} was started but did not become ready within {seconds} s. Try again.", self.name),
-                detail: None,
-            });
-        }
-        if self.wake_at.is_some_and(|at| at <= now) {
-            self.wake_at = None;
-            self.protocol.wake(now);
-        }
-        None
-    }
-
-    /// A closed input is no end by itself: the process may still say why it goes.
-    fn judge(&mut self, trouble: Trouble) -> Option<Failure> {
-        self.frames = None;
-        match trouble {
-            Trouble::Secret(failure) => Some(failure),
-            Trouble::Pipe(error) => {
-                tracing::debug!(%error, agent = self.name, "its input is closed");
-                self.output.error.get_or_insert_with(|| format!("its input was closed: {error}"));
-                None
-            }
-        }
-    }
-
-    pub(super) const fn is_ready(&self) -> bool {
-        self.ready_by.is_none()
-    }
 }
 
-impl Pipe {
-    fn new(pipe: impl tokio::io::AsyncRead + Send + Sync + Unpin + 'static, longest: usize) -> Self {
-        let (give_up, told) = tokio::sync::oneshot::channel();
-        Self { lines: read_lines(pipe, longest, told), give_up: Some(give_up), open: true, error: None }
-    }
-
-    /// The next line; for ever pending once closed.
-    pub(super) async fn next(&mut self) -> Line {
-        if !self.open {
-            return std::future::pending().await;
-        }
-        self.lines.recv().await.unwrap_or(Line::Closed { error: None })
-    }
-
-    pub(super) fn closed(&mut self, error: Option<std::io::Error>) {
-        self.open = false;
-        if let Some(error) = error {
-            self.error = Some(error.to_string());
-        }
-    }
-}
-
-fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
+/// The lines of one pipe of a child.
+fn pipe(of: impl tokio::io::AsyncRead + Send + Sync + Unpin + 'static, longest: usize) -> Pipe {
+    let (give_up, told) = tokio::sync::oneshot::channel();
+    Pipe::new(read_lines(of, longest, told), give_up)
 }
 
 pub(super) fn start_failed(message: String, detail: Option<String>) -> Failure {
     Failure { class: FailureClass::StartFailed, message, detail }
-}
-
-fn protocol_failure(message: String) -> Failure {
-    Failure { class: FailureClass::Protocol, message, detail: None }
 }
 
 fn not_started(name: &str, launch: &Launch, error: &std::io::Error) -> Failure {
@@ -340,27 +197,4 @@ fn not_started(name: &str, launch: &Launch, error: &std::io::Error) -> Failure {
         _ => format!("{name} could not be started from {program}."),
     };
     start_failed(message, Some(error.to_string()))
-}
-
-/// What a command that is not supported comes to.
-fn refusal(command: AgentCommand, unsupported: &Unsupported) -> Option<AgentEvent> {
-    let failure = Failure { class: FailureClass::Unsupported, message: format!("Not done: {unsupported}."), detail: None };
-    Some(match command {
-        AgentCommand::OpenSession { session, .. } => AgentEvent::SessionOpenFailed { session, failure },
-        AgentCommand::ReleaseSession { session } => AgentEvent::SessionReleased { session },
-        AgentCommand::StartTurn { session, turn, .. } => AgentEvent::TurnRejected { session, turn, failure },
-        AgentCommand::Steer { session, turn, message, .. } => AgentEvent::SteerRefused { session, turn, message, failure },
-        AgentCommand::Probe { session, turn, .. } => AgentEvent::Probed { session, turn, found: ProbeAnswer::CannotTell },
-        AgentCommand::SignIn { .. } => AgentEvent::SignInEnded { result: Err(failure) },
-        AgentCommand::SignOut => AgentEvent::SignedOut { result: Err(failure) },
-        AgentCommand::Interrupt { session, .. }
-        | AgentCommand::Answer { session, .. }
-        | AgentCommand::SetGoal { session, .. }
-        | AgentCommand::ReadHistory { session, .. } => AgentEvent::Fault { session: Some(session), failure },
-        AgentCommand::ReadIdentity
-        | AgentCommand::ListModels
-        | AgentCommand::ReadRateLimits
-        | AgentCommand::ListThreads { .. } => AgentEvent::Fault { session: None, failure },
-        AgentCommand::CancelSignIn => return None,
-    })
 }

@@ -27,7 +27,7 @@ type Orders = mpsc::UnboundedReceiver<Order>;
 
 impl<T: FnMut(Report) + Send> Actor<T> {
     pub(super) async fn end(mut self, why: Why, orders: &mut Orders) -> End {
-        let was_ready = self.is_ready();
+        let was_ready = self.talk.is_ready();
         let mut known: Vec<_> = self.identity.iter().cloned().collect();
         let mut how = String::new();
         let mut running_at_close = false;
@@ -58,7 +58,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         };
         let held_open = self.read_to_the_end().await;
         if how.is_empty() {
-            how = match (&self.output.error, held_open) {
+            how = match (&self.talk.channels.output.error, held_open) {
                 (Some(error), _) => error.clone(),
                 (None, true) => "held open by another process".to_owned(),
                 (None, false) => "eof".to_owned(),
@@ -66,8 +66,8 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         }
         let record = self.record(status, running_at_close, how);
         if !asked {
-            self.protocol.closed(clock::boot(), record.clone());
-            let _ = self.pump();
+            self.talk.protocol.closed(clock::boot(), record.clone());
+            let _ = self.talk.pump();
         }
         reap::sweep(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
@@ -86,7 +86,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     /// Close its input and wait; then ask politely; then firmly. Lines are served all the while. `hurry` is set by an order
     /// that comes meanwhile, and shortens what is left.
     async fn stop(&mut self, hurry: &mut bool, orders: &mut Orders) -> io::Result<ExitStatus> {
-        self.frames = None;
+        self.talk.channels.frames = None;
         let eof_grace = Duration::from_millis(self.launch.eof_grace);
         if !*hurry && let Some(status) = self.wait(eof_grace, Some((&mut *orders, &mut *hurry))).await {
             return status;
@@ -101,7 +101,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             if let Some(status) = self.wait(reap::GRACE * 5, None).await {
                 return status;
             }
-            tracing::warn!(agent = self.name, pid = self.child.id(), "a killed process does not end; waiting on");
+            tracing::warn!(agent = self.talk.name, pid = self.child.id(), "a killed process does not end; waiting on");
         }
     }
 
@@ -109,7 +109,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     async fn wait(&mut self, at_most: Duration, mut orders: Option<(&mut Orders, &mut bool)>) -> Option<io::Result<ExitStatus>> {
         let until = tokio::time::Instant::now() + at_most;
         loop {
-            let _ = self.pump();
+            let _ = self.talk.pump();
             let order = async {
                 match &mut orders {
                     Some((orders, _)) => orders.recv().await,
@@ -118,7 +118,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             };
             tokio::select! {
                 status = self.child.wait() => return Some(status),
-                line = self.output.next() => self.receive(line),
+                line = self.talk.channels.output.next() => self.talk.receive(line),
                 line = self.errors.next() => self.note(line),
                 order = order => match order {
                     Some(Order::Stop { force: true }) => {
@@ -129,7 +129,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     }
                     Some(Order::Stop { force: false }) => {}
                     Some(Order::Command(command)) => {
-                        tracing::debug!(?command, agent = self.name, "not carried out: the process is being stopped");
+                        tracing::debug!(?command, agent = self.talk.name, "not carried out: the process is being stopped");
                     }
                     None => orders = None,
                 },
@@ -155,20 +155,20 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     async fn read_to_the_end(&mut self) -> bool {
         let until = tokio::time::Instant::now() + LAST_OUTPUT;
         let mut held_open = false;
-        while self.output.open || self.errors.open {
+        while self.talk.channels.output.open || self.errors.open {
             let quiet = (tokio::time::Instant::now() + QUIET).min(until);
             tokio::select! {
-                line = self.output.next() => {
-                    self.receive(line);
-                    let _ = self.pump();
+                line = self.talk.channels.output.next() => {
+                    self.talk.receive(line);
+                    let _ = self.talk.pump();
                 }
                 line = self.errors.next() => self.note(line),
                 () = tokio::time::sleep_until(quiet) => {
-                    held_open |= self.output.open;
-                    let told = [self.output.give_up.take(), self.errors.give_up.take()];
+                    held_open |= self.talk.channels.output.open;
+                    let told = [self.talk.channels.output.give_up.take(), self.errors.give_up.take()];
                     if told.into_iter().flatten().count() == 0 {
                         // The readers were told and say no more: they wait for nothing but us.
-                        self.output.open = false;
+                        self.talk.channels.output.open = false;
                         self.errors.open = false;
                     }
                 }
@@ -194,8 +194,8 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             signal: if running { None } else { signal },
             stream: "stdout".to_owned(),
             how,
-            trailing_flushed: self.trailing.is_some(),
-            trailing_len: self.trailing.unwrap_or(0),
+            trailing_flushed: self.talk.trailing.is_some(),
+            trailing_len: self.talk.trailing.unwrap_or(0),
             stderr: self.last_lines.to_vec(),
             ..TransportRecord::default()
         }
@@ -207,7 +207,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             (None, Some(signal)) => format!("it was ended by signal {signal}"),
             (None, None) => "it closed its output".to_owned(),
         };
-        start_failed(format!("{} was started, but {how} before it was ready.", self.name), detail(record))
+        start_failed(format!("{} was started, but {how} before it was ready.", self.talk.name), detail(record))
     }
 }
 

@@ -1,4 +1,5 @@
-//! One child process and its input and output: started, listened to, talked to, stopped, and proven gone.
+//! One child process and its input and output: started, listened to, talked to, stopped, and proven gone. Or one connection
+//! to a server that somebody else started: made, and let go of.
 //!
 //! Nothing here knows what a line means (that is the protocol machine's business) or why a process is wanted (the
 //! machine's). Nothing that we did not start is ever signalled.
@@ -7,10 +8,14 @@ mod actor;
 mod before_exec;
 mod child;
 mod ending;
+mod link;
 mod reap;
+mod socket;
 mod stdio;
+mod talk;
 
 pub(crate) use actor::{Actor, End, Order, Report, Start};
 pub(crate) use child::{Plan, Spawner};
+pub(crate) use link::{Attach, attach};
 pub(crate) use reap::{GRACE, MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
 pub(crate) use stdio::{Fill, Line, read_lines};

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
 /// Bytes of lines that may wait for their reader, beside the one that is being read.
-const UNREAD_BYTES: usize = LONGEST_LINE;
+pub(super) const UNREAD_BYTES: usize = LONGEST_LINE;
 
 /// What a pipe brought.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum Line {
     /// Longer than is kept; so many bytes were dropped.
     Oversized { bytes: u64 },
     /// Nothing more will come; `None`: the other side closed it.
-    Closed { error: Option<std::io::Error> },
+    Closed { error: Option<String> },
 }
 
 /// Read lines until the end, or until `give_up` is told or dropped; [`Line::Closed`] is the last.
@@ -71,7 +71,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 Ok(0) => break None,
                 Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => break Some(error),
+                Err(error) => break Some(error.to_string()),
             }
             if self.hand_over().await.is_none() {
                 return;
@@ -134,12 +134,12 @@ pub(crate) trait Fill: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The other side does not take it.
-    Pipe(std::io::Error),
+    Pipe(String),
     Secret(turnkeep_model::port::Failure),
 }
 
 /// Frames that may wait for a child that does not read.
-const FRAMES: usize = 4096;
+pub(super) const FRAMES: usize = 4096;
 
 /// Write frames until the sender is dropped, then close the pipe. What stops it earlier comes to the second channel.
 pub(crate) fn write_frames(
@@ -162,11 +162,11 @@ async fn write_all(mut pipe: impl AsyncWrite + Unpin, fill: impl Fill, mut frame
             Frame::Text(text) => {
                 let mut line = text.into_bytes();
                 line.push(b'\n');
-                pipe.write_all(&line).await.map_err(Trouble::Pipe)?;
+                pipe.write_all(&line).await.map_err(|error| Trouble::Pipe(error.to_string()))?;
             }
             Frame::WithSecret { head, slot, tail } => {
                 let line = fill.fill(&head, slot, &tail).await.map_err(Trouble::Secret)?;
-                pipe.write_all(&line).await.map_err(Trouble::Pipe)?;
+                pipe.write_all(&line).await.map_err(|error| Trouble::Pipe(error.to_string()))?;
             }
         }
     }

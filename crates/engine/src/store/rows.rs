@@ -338,6 +338,7 @@ impl<'a> Draft<'a> {
             }
             Change::TurnStarted { turn, .. }
             | Change::TurnPhased { turn, .. }
+            | Change::TurnRejoined { turn, .. }
             | Change::TurnRetrying { turn, .. }
             | Change::TurnInterrupting { turn }
             | Change::SteerSent { turn, .. }

@@ -103,7 +103,7 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
     told.credentials.retain(|credential, _| attended.contains_key(credential));
     for (credential, it) in attended {
         let Some(agent) = shared.agents.get(&it.provider) else { continue };
-        let sources: Vec<_> = sources_of(shared, &**agent, environment, *credential, it.kind)
+        let sources: Vec<_> = sources_of(shared, &**agent, environment, *credential, it.kind.clone())
             .into_iter()
             .map(|source| match source == CredentialSource::Vault {
                 true => CredentialSource::KeychainItem { attributes: shared.vault.attributes(*credential) },
@@ -131,7 +131,7 @@ fn files(shared: &Shared, environment: &Environment, attended: &Attendance) -> B
     let of_systems = shared.agents.values().flat_map(|agent| agent.system_sources(&as_named(&**agent, environment)));
     let of_credentials = attended.iter().filter_map(|(credential, it)| {
         let agent = shared.agents.get(&it.provider)?;
-        Some(sources_of(shared, &**agent, environment, *credential, it.kind))
+        Some(sources_of(shared, &**agent, environment, *credential, it.kind.clone()))
     });
     of_systems
         .chain(of_credentials.flatten())

@@ -78,8 +78,9 @@ impl Watch {
     pub(crate) fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
         let attended: Attendance = credentials
             .iter()
-            .filter(|(_, it)| !it.owed_revocation)
-            .map(|(id, it)| (*id, Attended { provider: it.provider.clone(), kind: it.kind }))
+            // A server tells by itself who is signed in there.
+            .filter(|(_, it)| !it.owed_revocation && it.kind.server().is_none())
+            .map(|(id, it)| (*id, Attended { provider: it.provider.clone(), kind: it.kind.clone() }))
             .collect();
         let changed = self.attended.send_if_modified(|before| {
             let changed = *before != attended;

@@ -3,6 +3,7 @@
 //! [`World::perform`] is told what the machine wants and tells the inbox what came of it. It never blocks, never fails
 //! towards its caller, and decides nothing: what a result means is for the machine to say.
 
+mod greet;
 mod ground;
 mod home;
 mod identities;
@@ -19,11 +20,12 @@ use secrecy::SecretString;
 use tokio::{sync::mpsc, task::JoinSet};
 use turnkeep_agents::Agent;
 use turnkeep_model::{
-    CredentialId, Effect, Input, ProviderId, RuntimeId, SignInId, StagedSecret,
-    port::AgentEvent,
+    CredentialId, Effect, Input, ProviderId, RuntimeId, ServerAddress, SignInId, StagedSecret,
+    port::{AgentEvent, Failure},
     state::{AccountKind, Credential},
 };
 
+pub use self::greet::Greeting;
 pub(crate) use self::{
     ground::Ground,
     identities::{Identities, Says},
@@ -222,6 +224,20 @@ impl World {
         tokio::spawn(async move {
             ground::survey(&shared).await;
             looker.look();
+        });
+    }
+
+    /// See who a server is that somebody else started, and let go of it again.
+    pub fn greet(
+        &self,
+        provider: ProviderId,
+        address: ServerAddress,
+        answer: tokio::sync::oneshot::Sender<Result<Greeting, Failure>>,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        // Not waited for at the end: nothing of it is left when its task is.
+        tokio::spawn(async move {
+            let _ = answer.send(greet::greet(&shared, &provider, &address).await);
         });
     }
 

@@ -7,9 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use turnkeep_agents::{Agent, CredentialSource, Launch, Purpose, SecretSlot, Site};
+use turnkeep_agents::{Agent, CredentialSource, Launch, Purpose, SecretSlot, Server, Site};
 use turnkeep_model::{
-    CredentialId, ProviderId,
+    CredentialId, ProviderId, ServerAddress,
     port::{Failure, FailureClass, Observation},
     state::{AccountKind, Keychain},
 };
@@ -19,9 +19,12 @@ use super::{Says, Shared, ground, home, lock};
 use crate::{
     discover::{self, Search},
     environment::Environment,
-    runtime::{Fill, Start},
+    runtime::{Attach, Fill, Start},
     vault::{Vault, VaultError},
 };
+
+/// Milliseconds that a server has to say who it is, once it is connected to.
+const ATTACHED_WITHIN: u64 = 15_000;
 
 /// A process that is wanted.
 #[derive(Clone, Debug)]
@@ -48,12 +51,12 @@ pub(crate) async fn prepare(shared: &Shared, wanted: Wanted) -> Result<Start, Fa
     };
     let found = program(shared, &wanted.provider, &**agent).await?;
     let environment = &shared.ground.get().await.environment;
-    let mut site = site(shared, &**agent, environment, wanted.credential, wanted.kind);
+    let mut site = site(shared, &**agent, environment, wanted.credential, wanted.kind.clone());
     site.program.clone_from(&found.program);
     if let Some(path) = discover::path_for(&found, environment) {
         site.environment.insert("PATH".to_owned(), path);
     }
-    if wanted.kind != AccountKind::System {
+    if wanted.kind.is_revoked() {
         let (homes, private) = (shared.config.homes.clone(), site.private_home.clone());
         site.private_home = blocking(move || {
             home::make_private(&homes)?;
@@ -80,6 +83,19 @@ pub(crate) async fn prepare(shared: &Shared, wanted: Wanted) -> Result<Start, Fa
         marker: wanted.marker,
         first: Vec::new(),
     })
+}
+
+/// Make everything ready to connect to a server that somebody else started: it needs no program and no home of ours.
+pub(crate) fn prepare_attach(shared: &Shared, provider: &ProviderId, address: &ServerAddress) -> Result<Attach, Failure> {
+    let Some(agent) = shared.agents.get(provider) else {
+        return Err(start_failed(format!("This version of Turnkeep does not know the agent {provider}.")));
+    };
+    let name = agent.card().name.clone();
+    if agent.card().serve.is_none() {
+        return Err(start_failed(format!("{name} has no servers that Turnkeep could use.")));
+    }
+    let server = Server::parse(address.as_str()).map_err(|error| start_failed(error.to_string()))?;
+    Ok(Attach { name, server, protocol: agent.protocol(&Purpose::Attach), ready_within: ATTACHED_WITHIN })
 }
 
 async fn program(shared: &Shared, provider: &ProviderId, agent: &dyn Agent) -> Result<discover::Found, Failure> {
@@ -206,8 +222,10 @@ pub(crate) fn sources_of(
     credential: CredentialId,
     kind: AccountKind,
 ) -> Vec<CredentialSource> {
-    if kind == AccountKind::System {
-        return agent.system_sources(&system_home(agent, environment));
+    match kind {
+        AccountKind::System => return agent.system_sources(&system_home(agent, environment)),
+        AccountKind::Server { .. } => return Vec::new(),
+        AccountKind::ApiKey | AccountKind::PrivateHome => {}
     }
     let site = site(shared, agent, environment, credential, kind);
     agent.launch(&site).map(|launch| vec![launch.source]).unwrap_or_default()

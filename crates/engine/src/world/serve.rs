@@ -5,8 +5,11 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use turnkeep_model::{CredentialId, Input, ProviderId, RuntimeId, port::AgentEvent, state::AccountKind};
 
-use super::{Arrival, Filler, Shared, Wanted, lock, prepare, prepare::Why};
-use crate::runtime::{Actor, End, Order, Report, bury_adopted};
+use super::{
+    Arrival, Filler, Shared, Wanted, lock, prepare,
+    prepare::{Why, prepare_attach},
+};
+use crate::runtime::{Actor, End, Order, Report, attach as attach_to, bury_adopted};
 
 /// Start it and serve it to its end; what to tell the machine of the end.
 pub(super) async fn serve(
@@ -17,6 +20,15 @@ pub(super) async fn serve(
     kind: AccountKind,
     mut orders: mpsc::UnboundedReceiver<Order>,
 ) -> Input {
+    let attach = match kind.server().map(|address| prepare_attach(shared, &provider, address)) {
+        Some(Ok(attach)) => Some(attach),
+        Some(Err(failure)) => return Input::RuntimeStartFailed { runtime, failure },
+        None => None,
+    };
+    let tell = teller(shared, runtime, credential);
+    if let Some(start) = attach {
+        return ended(runtime, attach_to(start, orders, tell).await);
+    }
     let wanted = Wanted { provider, credential, kind, why: Why::Serve, marker: shared.marker(runtime) };
     let mut early = Vec::new();
     let start = tokio::select! {
@@ -29,8 +41,13 @@ pub(super) async fn serve(
     };
     start.first = early;
     let filler = Filler { shared: Arc::clone(shared), credential };
+    ended(runtime, Actor::run(&shared.spawner, start, filler, orders, tell).await)
+}
+
+/// Carries what an agent says to the machine, and what streams to the feed.
+fn teller(shared: &Arc<Shared>, runtime: RuntimeId, credential: CredentialId) -> impl FnMut(Report) + Send + 'static {
     let teller = Arc::clone(shared);
-    let tell = move |report| match report {
+    move |report| match report {
         Report::Started(process) => teller.tell(Input::RuntimeStarted { runtime, process }),
         Report::Event(event @ AgentEvent::Delta { .. }) => {
             let _ = teller.inbox.send(Arrival::Event { runtime, event });
@@ -43,8 +60,11 @@ pub(super) async fn serve(
             let event = lock(&teller.identities).complete_event(credential, event);
             teller.tell(Input::Agent { runtime, event });
         }
-    };
-    match Actor::run(&shared.spawner, start, filler, orders, tell).await {
+    }
+}
+
+fn ended(runtime: RuntimeId, end: End) -> Input {
+    match end {
         End::NotStarted(failure) => Input::RuntimeStartFailed { runtime, failure },
         End::Gone { closed } => Input::RuntimeGone { runtime, closed },
     }

@@ -63,6 +63,7 @@ impl FakeAgent {
                 install: Vec::new(),
                 system_home: ("FAKE_HOME".to_owned(), ".fake".to_owned()),
                 own_variables: Vec::new(),
+                serve: Some("fake-agent serve".to_owned()),
             },
             eof_grace: 2_000,
             ready_within: 20_000,
@@ -86,7 +87,7 @@ impl Agent for FakeAgent {
         let mut environment = site.environment.clone();
         environment.insert("FAKE_HOME".to_owned(), home.to_string_lossy().into_owned());
         let purpose = match site.purpose {
-            Purpose::Serve { .. } => "serve",
+            Purpose::Serve { .. } | Purpose::Attach => "serve",
             Purpose::SignIn { .. } => "sign-in",
             Purpose::SignOut => "sign-out",
         };
@@ -105,6 +106,7 @@ impl Agent for FakeAgent {
                 AccountKind::ApiKey => CredentialSource::Vault,
                 AccountKind::PrivateHome => CredentialSource::KeychainItem { attributes: item_attributes(home) },
                 AccountKind::System => CredentialSource::File { path: home.join("auth.txt") },
+                AccountKind::Server { .. } => return Err(LaunchError::NotOurs),
             },
             ready_within: self.ready_within,
             eof_grace: self.eof_grace,

@@ -10,4 +10,6 @@ mod fake;
 mod keychain;
 mod leftovers;
 mod real_codex;
+mod real_server;
 mod runtimes;
+mod servers;

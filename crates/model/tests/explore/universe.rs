@@ -692,7 +692,7 @@ impl Hash for Normal<'_> {
         };
         (state.next, &state.providers, &state.runtimes, &state.turns, &state.approvals, &state.keychain).hash(to);
         for (id, a) in &state.accounts {
-            (id, a.kind, a.credential, &a.identity, &a.problem, a.trial, a.verified_at.is_some()).hash(to);
+            (id, &a.kind, a.credential, &a.identity, &a.problem, a.trial, a.verified_at.is_some()).hash(to);
             restarts(&a.restarts, to);
         }
         for (id, c) in &state.credentials {

@@ -27,6 +27,7 @@ fn typescript() -> String {
         Installed,
         Account,
         AccountKind,
+        Server,
         AccountState,
         Keychain,
         SignInMethod,

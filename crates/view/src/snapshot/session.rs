@@ -1,8 +1,8 @@
 //! One session as a row and a header: in which group it is, what it does, and what it waits for.
 
 use super::{
-    AccountProblem, Attachment, Facts, Phase, ProviderId, SessionId, State, TurnId, TurnOutcome, count, display, dto, parts,
-    port, state, words,
+    AccountProblem, Attachment, Facts, Phase, ProviderId, SessionId, State, TurnId, TurnOutcome, count, derive, display, dto,
+    parts, port, state, words,
 };
 
 /// All sessions in the order of the list: needs you and running oldest first, finished with failures first and then the
@@ -179,7 +179,7 @@ fn sign_in(state: &State, provider: &ProviderId) -> SignedIn {
         Some(AccountProblem::KeychainAbsent) => SignedIn::NoKeychain,
         Some(AccountProblem::Other(_)) => SignedIn::Troubled,
         None if account.credential.is_none() => SignedIn::No,
-        None if account.kind != state::AccountKind::System && state.keychain == state::Keychain::Locked => SignedIn::Locked,
+        None if derive::needs_keychain(&account.kind) && state.keychain == state::Keychain::Locked => SignedIn::Locked,
         None => SignedIn::Yes,
     }
 }

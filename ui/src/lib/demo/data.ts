@@ -23,13 +23,13 @@ const usage: Usage = {
 export const sessionSettings: SessionSettings = { model: "gpt-5-codex", effort: "high", approvalMode: "onRequest", sandbox: "writeFolder" };
 
 export const account = (part: Partial<Account> & { id: string; label: string }): Account => ({
-  identity: null, plan: null, kind: "privateHome", current: false, state: { type: "signedIn" }, limits: [], verifiedAt: NOW - MIN,
+  identity: null, plan: null, kind: "privateHome", server: null, current: false, state: { type: "signedIn" }, limits: [], verifiedAt: NOW - MIN,
   finishingTurns: 0, revocationOwed: false, ...part,
 });
 
 export const provider = (part: Partial<Provider> & { id: string; name: string }): Provider => ({
   installed: { type: "found", path: `${HOME}/.local/bin/${part.id}`, version: "0.58.0" }, current: null, accounts: [], models: [],
-  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, offers: [], canSteer: true, hasGoals: true, finishingTurns: 0, ...part,
+  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, serve: null, offers: [], canSteer: true, hasGoals: true, finishingTurns: 0, ...part,
 });
 
 export const models = [

@@ -77,7 +77,7 @@ impl Machine {
             read.auth_methods.into_iter().filter(|method| !method.id.is_empty()).map(|m| self.offer(m)).collect();
         self.event(AgentEvent::Introduced { capabilities: self.capabilities(), sign_in: self.account.offers.clone() });
         match self.purpose.clone() {
-            Purpose::Serve { needs_key: _ } => self.ready("the agent has not said yet who is signed in"),
+            Purpose::Serve { .. } | Purpose::Attach => self.ready("the agent has not said yet who is signed in"),
             Purpose::SignIn { method } => {
                 self.ready("a sign-in is under way");
                 self.sign_in(&method);

@@ -22,8 +22,8 @@ fn site(kind: AccountKind) -> Site {
     ];
     Site {
         credential: CredentialId(3),
-        kind,
         purpose: Purpose::Serve { needs_key: kind == AccountKind::ApiKey },
+        kind,
         program: "/opt/codex".into(),
         system_home: "/home/sam/.codex".into(),
         private_home: HOME.into(),
@@ -85,7 +85,7 @@ fn the_person_s_own_home_is_used_as_it_is() {
 #[test]
 fn no_credential_of_codex_s_and_no_mark_of_another_codex_is_passed_on() {
     for kind in [AccountKind::ApiKey, AccountKind::PrivateHome, AccountKind::System] {
-        let launch = launch(&site(kind)).expect("a plan");
+        let launch = launch(&site(kind.clone())).expect("a plan");
         let names: Vec<&str> = launch.environment.keys().map(String::as_str).collect();
         for name in ["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_THREAD_ID"] {
             assert!(!names.contains(&name), "{name} with {kind:?}");
@@ -98,7 +98,7 @@ fn no_credential_of_codex_s_and_no_mark_of_another_codex_is_passed_on() {
 #[test]
 fn every_start_is_quiet_and_lets_go_of_threads_at_once() {
     for kind in [AccountKind::ApiKey, AccountKind::PrivateHome, AccountKind::System] {
-        let launch = launch(&site(kind)).expect("a plan");
+        let launch = launch(&site(kind.clone())).expect("a plan");
         let settings = settings(&launch);
         for setting in [
             "check_for_update_on_startup=false",

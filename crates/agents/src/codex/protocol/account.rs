@@ -56,7 +56,7 @@ impl Machine {
         self.out.push_back(Out::Send(initialized));
         match self.purpose.clone() {
             Purpose::Serve { needs_key: true } => self.give_key(Asked::Key),
-            Purpose::Serve { needs_key: false } => self.read_account(AccountFor::Ready),
+            Purpose::Serve { needs_key: false } | Purpose::Attach => self.read_account(AccountFor::Ready),
             Purpose::SignIn { method } => {
                 self.ready(Observation::Unknown { why: "a sign-in is under way".to_owned() });
                 self.sign_in(method);
@@ -184,7 +184,7 @@ impl Machine {
 
     pub(super) fn account_updated(&mut self, read: &wire::AccountUpdated) {
         self.account.signed_in = Some(read.auth_mode.is_some());
-        let serves = matches!(self.purpose, Purpose::Serve { .. });
+        let serves = matches!(self.purpose, Purpose::Serve { .. } | Purpose::Attach);
         let busy = self.account.sign_in.is_some() || self.account.signing_out;
         if self.stage == Stage::Ready && serves && !busy {
             self.read_account(AccountFor::Command);

@@ -34,6 +34,10 @@ impl Machine {
         let thread = ThreadRef(std::mem::take(&mut asked.thread));
         let ours = self.threads.get(&thread).copied();
         let Some(session) = ours.or_else(|| self.children.get(&thread).copied()) else {
+            if self.attached() {
+                // The first answer counts, and it is another client's to give.
+                return;
+            }
             let message = "this thread is not open here";
             let refusal = self.requests.refuse(id.get(), NOT_KNOWN, message);
             self.out.push_back(Out::Send(refusal));
@@ -42,6 +46,9 @@ impl Machine {
         };
         // The turn of a child thread is not a turn of the session.
         let turn = asked.turn.filter(|_| ours.is_some());
+        if let Some(turn) = &turn {
+            self.learn(session, turn);
+        }
         let mut ask = asked.ask;
         if let Some(entry) = self.sessions.get(&session) {
             match &mut ask.body {
@@ -64,6 +71,9 @@ impl Machine {
     /// A request that no person could answer here.
     fn not_answerable(&mut self, id: &RawValue, method: &str) {
         self.unknown(method);
+        if self.attached() {
+            return;
+        }
         let refusal = self.requests.refuse(id.get(), NOT_KNOWN, "not supported by this client");
         self.out.push_back(Out::Send(refusal));
         let name: String = method.chars().take(100).collect();

@@ -197,6 +197,17 @@ fn unknown(doing: &str) -> Observation {
 
 /// The transport is gone, in words and with the record of it.
 fn ended(record: &TransportRecord) -> Failure {
+    if record.stream == "socket" {
+        return Failure {
+            class: FailureClass::TransportClosed(Box::new(record.clone())),
+            message: format!(
+                "The connection to the Codex server was lost ({}) before its work was done. The server may go on with it; the \
+                 session and its history are kept there.",
+                record.how
+            ),
+            detail: None,
+        };
+    }
     let how = match (record.exit_code, record.signal) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

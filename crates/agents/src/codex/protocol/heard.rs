@@ -147,6 +147,16 @@ impl Machine {
         self.event(AgentEvent::TurnStarted { session, turn: None, provider_turn: name });
     }
 
+    /// A turn that began at a server before we listened, or at another client's wish.
+    pub(super) fn learn(&mut self, session: SessionId, name: &ProviderTurn) {
+        let attached = self.attached();
+        let Some(entry) = self.sessions.get_mut(&session).filter(|_| attached && !name.as_str().is_empty()) else { return };
+        if !entry.turns.contains_key(name) && !entry.ended.iter().any(|(ended, _)| ended == name) {
+            entry.turns.insert(name.clone(), Turn::of(None));
+            self.event(AgentEvent::TurnStarted { session, turn: None, provider_turn: name.clone() });
+        }
+    }
+
     fn turn_completed(&mut self, read: wire::TurnOf) {
         if read.turn.id.is_empty() {
             return self.odd("the end of a turn without a name");
@@ -213,6 +223,11 @@ impl Machine {
         let Some(session) = self.session_of(&read.thread_id) else { return };
         let Some(entry) = self.sessions.get_mut(&session) else { return };
         let name = ProviderTurn(read.turn_id);
+        let starting = entry.starting.is_some();
+        if !starting {
+            self.learn(session, &name);
+        }
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
         if let Some(starting) = &entry.starting
             && read.item.client_id.as_deref() == Some(starting.message.as_str())
             && !name.as_str().is_empty()

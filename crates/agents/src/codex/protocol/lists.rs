@@ -51,7 +51,7 @@ impl Machine {
         let Some(page) = page else { return self.probe_ended(&probe, ProbeAnswer::CannotTell) };
         let holds = |turn: &&wire::Turn| turn.items.iter().any(|item| item.client_id.as_deref() == Some(probe.message.as_str()));
         if let Some(turn) = page.data.iter().find(holds) {
-            let found = ProbeAnswer::Found(self.past_outcome(turn));
+            let found = self.standing(&probe, turn);
             return self.probe_ended(&probe, found);
         }
         match page.next_cursor {
@@ -62,6 +62,22 @@ impl Machine {
                 self.probe(probe, cursor);
             }
         }
+    }
+
+    /// How the turn stands. At a server it may still run although our connection was lost; its end may also have been told
+    /// before this answer, which is older then.
+    fn standing(&mut self, probe: &Probe, turn: &wire::Turn) -> ProbeAnswer {
+        let outcome = self.past_outcome(turn);
+        if !self.attached() || turn.status != "inProgress" {
+            return ProbeAnswer::Found(outcome);
+        }
+        let name = ProviderTurn(turn.id.clone());
+        let Some(entry) = self.sessions.get_mut(&probe.session) else { return ProbeAnswer::Found(outcome) };
+        if let Some((_, outcome)) = entry.ended.iter().find(|(ended, _)| *ended == name) {
+            return ProbeAnswer::Found(outcome.clone());
+        }
+        entry.turns.entry(name.clone()).or_default().ours = Some(probe.turn);
+        ProbeAnswer::Running(name)
     }
 
     /// How a turn of the past ended. One that never did has lost its process.

@@ -188,6 +188,11 @@ impl Machine {
         machine
     }
 
+    /// Whether the server is somebody else's, with clients and threads of its own.
+    fn attached(&self) -> bool {
+        self.purpose == Purpose::Attach
+    }
+
     fn event(&mut self, event: AgentEvent) {
         self.out.push_back(Out::Event(event));
     }

@@ -194,6 +194,10 @@ impl Machine {
         entry.stage = Stage::Releasing { asked: true };
         let attempt = entry.attempt;
         let params = json!({"threadId": thread.as_str()});
+        if self.attached() {
+            // What runs in the background there may be another client's.
+            return self.ask("thread/unsubscribe", &params, patience::QUICK, Asked::Unsubscribe { session, attempt });
+        }
         // Requests are worked on side by side, so the second waits for the answer to the first.
         self.ask("thread/backgroundTerminals/clean", &params, patience::QUICK, Asked::Clean { session, attempt });
     }
@@ -222,7 +226,8 @@ impl Machine {
             return;
         }
         match outcome.map(|raw| parse::<wire::Unsubscribed>(raw).unwrap_or_default()) {
-            Ok(answer) if answer.status == "unsubscribed" => {
+            // Of a process of ours the thread is proven free; a server keeps it for as long as it likes.
+            Ok(answer) if answer.status == "unsubscribed" && !self.attached() => {
                 self.timer(now + RELEASE, Timer::ReleaseLate { session, attempt });
             }
             Ok(_) => self.released(session),

@@ -91,15 +91,15 @@ impl Outside for Paper {
         let _ = self.inbox.send(Arrival::Input(play::provider_found()));
     }
 
-    fn last_lines(&self, runtime: turnkeep_model::RuntimeId) -> Vec<String> {
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String> {
         vec![format!("the last words of {runtime}")]
     }
 
     fn threads(
         &self,
-        _runtime: turnkeep_model::RuntimeId,
+        _runtime: RuntimeId,
         cursor: Option<String>,
-        answer: tokio::sync::oneshot::Sender<crate::world::ThreadsAnswer>,
+        answer: oneshot::Sender<ThreadsAnswer>,
     ) {
         let threads = vec![play::thread(cursor.as_deref().unwrap_or("first"))];
         let _ = answer.send(Ok(turnkeep_model::port::ThreadPage { threads, next_cursor: None }));
@@ -220,7 +220,7 @@ impl Rig {
     }
 
     /// A session with a turn that runs.
-    async fn with_turn(&self) -> (SessionId, turnkeep_model::TurnId, turnkeep_model::RuntimeId) {
+    async fn with_turn(&self) -> (SessionId, turnkeep_model::TurnId, RuntimeId) {
         let session = self.with_session().await;
         self.handle.send(session, MessageId::new("m"), "do it".into()).await.unwrap();
         let snapshot =

@@ -95,12 +95,7 @@ impl Outside for Paper {
         vec![format!("the last words of {runtime}")]
     }
 
-    fn threads(
-        &self,
-        _runtime: RuntimeId,
-        cursor: Option<String>,
-        answer: oneshot::Sender<ThreadsAnswer>,
-    ) {
+    fn threads(&self, _runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>) {
         let threads = vec![play::thread(cursor.as_deref().unwrap_or("first"))];
         let _ = answer.send(Ok(turnkeep_model::port::ThreadPage { threads, next_cursor: None }));
     }

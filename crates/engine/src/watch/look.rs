@@ -149,7 +149,8 @@ fn wanted_items(shared: &Shared, environment: &Environment, attended: &Attendanc
         Some(places(shared, &**agent, environment, *credential, it.kind))
     });
     let all = of_systems.chain(of_credentials.flatten());
-    all.filter_map(|source| if let CredentialSource::KeychainItem { attributes } = source { Some(attributes) } else { None }).collect()
+    all.filter_map(|source| if let CredentialSource::KeychainItem { attributes } = source { Some(attributes) } else { None })
+        .collect()
 }
 
 /// Where a credential lies; our own vault is a part of the keychain.

@@ -230,7 +230,11 @@ fn a_keychain_that_hangs_hides_no_other_news_and_is_said_to_hang() {
             assert!(matches!(observed(&mut stage).await, Observation::Someone(_)));
             assert!(begun.elapsed() < Duration::from_secs(4), "and its coming back after {:?}", begun.elapsed());
         }
-        keychain(&mut stage, |it| matches!(it, Keychain::Absent { why } if why.contains("did not answer") || why.contains("does not answer"))).await;
+        keychain(
+            &mut stage,
+            |it| matches!(it, Keychain::Absent { why } if why.contains("did not answer") || why.contains("does not answer")),
+        )
+        .await;
         bus.signal_keyring(rustix::process::Signal::CONT);
     });
 }

@@ -62,8 +62,9 @@ async fn streaming_text_goes_to_the_feed_and_the_rest_to_the_machine() {
 #[tokio::test]
 async fn a_flood_is_held_up_in_its_own_pipe_and_nothing_of_it_is_lost() {
     const MANY: usize = 100_000;
-    let mut stage =
-        Stage::new("echo ready; read -r word what; [ \"$what\" = flood ] && seq -f 'item %.0f' 100000; echo ended; while read -r line; do echo \"got $line\"; done");
+    let mut stage = Stage::new(
+        "echo ready; read -r word what; [ \"$what\" = flood ] && seq -f 'item %.0f' 100000; echo ended; while read -r line; do echo \"got $line\"; done",
+    );
     stage.spawn(1, System);
     stage.ready().await;
     stage.spawn(2, System);
@@ -77,7 +78,8 @@ async fn a_flood_is_held_up_in_its_own_pipe_and_nothing_of_it_is_lost() {
     stage
         .next("the calm one", |arrival| {
             passed += 1;
-            matches!(arrival, Arrival::Input(Input::Agent { runtime: RuntimeId(2), event: AgentEvent::TurnEnded { .. } })).then_some(())
+            matches!(arrival, Arrival::Input(Input::Agent { runtime: RuntimeId(2), event: AgentEvent::TurnEnded { .. } }))
+                .then_some(())
         })
         .await;
     assert!(passed < 10, "{passed} words came before it");

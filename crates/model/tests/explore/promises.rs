@@ -255,7 +255,10 @@ pub(crate) fn stories(state: &State, world: &World) -> Vec<&'static str> {
     told("a clean quit after a completed turn", world.exited && ghost.outcomes.contains("completed"));
     told("a quit after an interrupted turn", world.exited && ghost.outcomes.contains("interrupted"));
     let away = state.sessions.values().any(|s| s.archived) && state.next.runtime > 0;
-    told("who was put away left no process", away && world.processes.is_empty() && world.effects.is_empty() && state.runtimes.is_empty());
+    told(
+        "who was put away left no process",
+        away && world.processes.is_empty() && world.effects.is_empty() && state.runtimes.is_empty(),
+    );
     told("a turn is quiet", state.turns.values().any(|t| t.quiet.is_some()));
     told("a silence is over", ghost.was_quiet && state.turns.values().any(|t| t.quiet.is_none()));
     told("a process is started again", state.next.runtime >= 2 && ghost.done.len() >= 2 && idle);

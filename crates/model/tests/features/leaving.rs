@@ -34,7 +34,9 @@ fn who_is_put_away_before_the_process_starts_needs_none() {
 
 #[test]
 fn a_process_that_others_wait_for_starts() {
-    check(&format!("{ASKED} .send 1 hello1\n archive 0\n ready 0 me"), expect![[r#"
+    check(
+        &format!("{ASKED} .send 1 hello1\n archive 0\n ready 0 me"),
+        expect![[r#"
         archive 0
             SessionArchived session=0 archived=true
         ready 0 me
@@ -44,7 +46,8 @@ fn a_process_that_others_wait_for_starts() {
             => ListModels by=0
             => ReadRateLimits by=0
             => Open runtime=0 OpenSession session=1 thread=None goal=None
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -86,17 +89,22 @@ fn who_is_put_away_while_it_opens_beside_others_is_closed_when_the_late_answer_c
 
 #[test]
 fn the_last_session_takes_its_process_along() {
-    check(&format!("{RUNNING} .ended 0 0 p0 completed\n archive 0"), expect![[r#"
+    check(
+        &format!("{RUNNING} .ended 0 0 p0 completed\n archive 0"),
+        expect![[r#"
         archive 0
             SessionArchived session=0 archived=true
             RuntimePhased runtime=0 phase=Retiring { then: Nothing }
             => Stop runtime=0 force=false
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_running_turn_is_not_cut_off() {
-    check(&format!("{RUNNING} archive 0\n ended 0 0 p0 completed\n released 0 0"), expect![[r#"
+    check(
+        &format!("{RUNNING} archive 0\n ended 0 0 p0 completed\n released 0 0"),
+        expect![[r#"
         archive 0
             SessionArchived session=0 archived=true
         ended 0 0 p0 completed
@@ -108,7 +116,8 @@ fn a_running_turn_is_not_cut_off() {
             => Release runtime=0 session=0
         released 0 0
             SessionAttached session=0 attachment=Detached
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -192,7 +201,9 @@ fn a_closing_that_works_at_last_leaves_no_trace() {
 #[test]
 fn a_provisional_name_gives_way_to_the_lasting_one() {
     check(
-        &format!("{RUNNING} named 0 0 lasting\n named 0 0 lasting\n named 0 0 lasting_\n named 1 0 strange\n killed\n gone 0\n send 0 next\n ready 1 me"),
+        &format!(
+            "{RUNNING} named 0 0 lasting\n named 0 0 lasting\n named 0 0 lasting_\n named 1 0 strange\n killed\n gone 0\n send 0 next\n ready 1 me"
+        ),
         expect![[r#"
             named 0 0 lasting
                 ThreadNamed session=0 thread=lasting

@@ -180,7 +180,10 @@ fn a_quit_that_waits_can_be_taken_back_and_everything_goes_on() {
 
 #[test]
 fn a_forced_quit_is_not_taken_back() {
-    check(&format!("{RUNNING} .quit\n .quit\n cancel-quit"), expect![[r#"
+    check(
+        &format!("{RUNNING} .quit\n .quit\n cancel-quit"),
+        expect![[r#"
         cancel-quit
-    "#]]);
+    "#]],
+    );
 }

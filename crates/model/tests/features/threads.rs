@@ -43,13 +43,16 @@ fn a_thread_from_elsewhere_is_opened_and_read_before_a_message_goes_to_it() {
 
 #[test]
 fn a_history_that_cannot_be_read_holds_nothing_up() {
-    check(&format!("{SIGNED_IN} .adopt t\n .send 0 hello\n .ready 0 me\n .opened 0 0\n history 0 0 failed"), expect![[r#"
+    check(
+        &format!("{SIGNED_IN} .adopt t\n .send 0 hello\n .ready 0 me\n .opened 0 0\n history 0 0 failed"),
+        expect![[r#"
         history 0 0 failed
             ItemRecorded session=0 turn=0 item=Item { id: history, body: Error { failure: Timeout } } completed=true
             HistoryRead session=0 turns=1
             TurnDispatched turn=1
             => StartTurn session=0 turn=1 message=hello text=hello by=0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -88,22 +91,28 @@ fn a_history_that_was_on_its_way_is_asked_for_again_by_the_next_process() {
 
 #[test]
 fn a_thread_that_is_a_session_already_is_not_taken_twice() {
-    check(&format!("{SIGNED_IN} .adopt t\n .archive 0\n adopt t"), expect![[r#"
+    check(
+        &format!("{SIGNED_IN} .adopt t\n .archive 0\n adopt t"),
+        expect![[r#"
         adopt t
             SessionArchived session=0 archived=false
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn asking_the_provider_something_starts_a_process_once_and_none_without_an_account() {
-    check(".agent many native probe\n consult\n .home present\n consult\n consult\n .ready 0 me\n consult", expect![[r#"
+    check(
+        ".agent many native probe\n consult\n .home present\n consult\n consult\n .ready 0 me\n consult",
+        expect![[r#"
         consult
         consult
             RuntimeRequested runtime=0
             => Spawn runtime=0 account=0 credential=0
         consult
         consult
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

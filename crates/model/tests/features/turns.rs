@@ -462,11 +462,14 @@ fn what_was_muted_for_a_time_is_told_again_afterwards() {
 
 #[test]
 fn leaving_a_session_says_up_to_when_it_was_seen() {
-    check(&format!("{RUNNING} seen-all 0\n .ended 0 0 p0 completed\n seen-all 0\n seen-all 0"), expect![[r#"
+    check(
+        &format!("{RUNNING} seen-all 0\n .ended 0 0 p0 completed\n seen-all 0\n seen-all 0"),
+        expect![[r#"
         seen-all 0
             SessionRead session=0
         seen-all 0
             SessionRead session=0
         seen-all 0
-    "#]]);
+    "#]],
+    );
 }

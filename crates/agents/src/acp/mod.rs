@@ -85,6 +85,8 @@ impl AcpAgent {
                 goals: Goals::None,
                 history_probe: false,
                 approvals: true,
+                // A history is told with a loading, and cannot be asked for.
+                threads: false,
             },
             sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },
             program: entry.program.clone(),

@@ -10,6 +10,7 @@ use turnkeep_model::port::{AgentCommand, AgentEvent, Failure, FailureClass, Prob
 use super::{
     actor::Report,
     stdio::{Line, Trouble},
+    unread::Unread,
 };
 use crate::clock::{self, Alarm};
 
@@ -29,6 +30,7 @@ pub(super) struct Talk<T> {
     pub(super) protocol: Box<dyn Protocol>,
     pub(super) tell: T,
     pub(super) channels: Channels,
+    pub(super) unread: Unread,
     pub(super) alarm: Alarm,
     /// Length of the last line that had no end.
     pub(super) trailing: Option<u64>,
@@ -49,12 +51,20 @@ pub(super) struct Pipe {
 }
 
 impl<T: FnMut(Report) + Send> Talk<T> {
-    pub(super) fn new(name: String, protocol: Box<dyn Protocol>, ready_within: u64, channels: Channels, tell: T) -> Self {
+    pub(super) fn new(
+        name: String,
+        protocol: Box<dyn Protocol>,
+        ready_within: u64,
+        channels: Channels,
+        unread: Unread,
+        tell: T,
+    ) -> Self {
         Self {
             name,
             protocol,
             tell,
             channels,
+            unread,
             alarm: Alarm::new(),
             trailing: None,
             ready_within,
@@ -85,6 +95,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                     if let AgentEvent::Fault { failure, .. } = &event {
                         tracing::warn!(agent = self.name, "{}", failure.message);
                     }
+                    self.unread.told();
                     (self.tell)(Report::Event(event));
                 }
                 Out::WakeAt(at) => self.wake_at = Some(at),
@@ -99,6 +110,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
         if let Err(unsupported) = self.protocol.command(clock::boot(), command.clone())
             && let Some(event) = refusal(command, &unsupported)
         {
+            self.unread.told();
             (self.tell)(Report::Event(event));
         }
     }
@@ -109,6 +121,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                 if !ended {
                     self.trailing = Some(bytes.len() as u64);
                 }
+                self.unread.read(bytes.len());
                 self.protocol.receive(clock::boot(), &bytes);
             }
             Line::Oversized { bytes } => {
@@ -174,6 +187,12 @@ impl Pipe {
             self.error = error;
         }
     }
+}
+
+/// The next line of an agent's output, once there is room for what it says.
+pub(super) async fn next_bearable(unread: &Unread, output: &mut Pipe) -> Line {
+    unread.bearable().await;
+    output.next().await
 }
 
 fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {

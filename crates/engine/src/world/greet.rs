@@ -9,7 +9,7 @@ use turnkeep_model::{
 };
 
 use super::{Shared, lock, prepare::prepare_attach, prepare::start_failed};
-use crate::runtime::{End, Order, Report, attach};
+use crate::runtime::{End, Order, Report, Unread, attach};
 
 /// How a server introduced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,18 @@ pub(super) async fn greet(shared: &Shared, provider: &ProviderId, address: &Serv
     let (stop, orders) = mpsc::unbounded_channel();
     let greeting = Arc::new(Mutex::new(None));
     let heard = Arc::clone(&greeting);
+    let unread = Unread::default();
+    let taken = unread.clone();
     let tell = move |report| {
+        if matches!(report, Report::Event(_)) {
+            taken.taken(1);
+        }
         if let Report::Event(AgentEvent::Ready { version, identity }) = report {
             *lock(&heard) = Some(Greeting { version, identity });
             let _ = stop.send(Order::Stop { force: false });
         }
     };
-    let end = attach(start, orders, tell).await;
+    let end = attach(start, unread, orders, tell).await;
     let greeting = lock(&greeting).take();
     match (greeting, end) {
         (Some(greeting), _) => Ok(greeting),

@@ -1,11 +1,8 @@
 //! Threads from elsewhere, changes of turns, processes that ended, and a quit that is taken back.
 
-use turnkeep_model::{
-    ThreadRef, TurnId,
-    port::{AgentEvent, SessionSettings},
-};
+use turnkeep_model::{ThreadRef, TurnId, port::SessionSettings};
 
-use super::{super::*, *};
+use super::*;
 use crate::Unanswered;
 
 fn agent(runtime: RuntimeId, event: AgentEvent) -> Arrival {

@@ -8,6 +8,7 @@ mod goals;
 mod processes;
 mod quit;
 mod script;
+mod servers;
 mod turns;
 
 use expect_test::Expect;

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot, watch};
 use turnkeep_agents::Agent;
 use turnkeep_model::{
-    CredentialId, Effect, ProviderId, ServerAddress, StagedSecret, State, Supervisor,
+    CredentialId, Effect, ProviderId, RuntimeId, ServerAddress, StagedSecret, State, Supervisor,
     port::Failure,
     state::{Credential, Now},
 };
@@ -24,7 +24,7 @@ use crate::{
     places::{Places, PlacesError},
     run::{self, Clock, Insistence, Machine, Outside, Parts},
     store::{self, Missing, Reader, StoreError, Writer},
-    world::{Greeting, Inbox, World, WorldConfig},
+    world::{Greeting, Inbox, ThreadsAnswer, World, WorldConfig},
 };
 
 /// What an engine is started with.
@@ -204,6 +204,10 @@ impl Outside for World {
         Self::perform(self, effect);
     }
 
+    fn taken(&self, runtime: RuntimeId, words: usize) {
+        Self::taken(self, runtime, words);
+    }
+
     fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
         Self::attend(self, credentials);
     }
@@ -222,6 +226,14 @@ impl Outside for World {
 
     fn greet(&self, provider: ProviderId, address: ServerAddress, answer: oneshot::Sender<Result<Greeting, Failure>>) {
         Self::greet(self, provider, address, answer);
+    }
+
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String> {
+        Self::last_lines(self, runtime)
+    }
+
+    fn threads(&self, runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>) {
+        Self::threads(self, runtime, cursor, answer);
     }
 
     async fn shut(self) {

@@ -3,13 +3,14 @@
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 use turnkeep_model::{
-    AccountId, Change, Input, ProviderId, Seq, ServerAddress, SessionId, SignInId, TurnId, port::Failure, state::Notification,
+    AccountId, Change, Input, ProviderId, RuntimeId, Seq, ServerAddress, SessionId, SignInId, TurnId, port::Failure,
+    state::Notification,
 };
 
 use crate::{
     feed::{Events, Trouble},
     store::Entry,
-    world::Greeting,
+    world::{Greeting, ThreadsAnswer},
 };
 
 /// An input that was taken in and written down.
@@ -89,6 +90,16 @@ pub(crate) enum Ask {
         address: ServerAddress,
         answer: oneshot::Sender<Result<Greeting, Failure>>,
     },
+    LastLines {
+        runtime: RuntimeId,
+        answer: oneshot::Sender<Vec<String>>,
+    },
+    /// Not answered by a process that is gone.
+    Threads {
+        runtime: RuntimeId,
+        cursor: Option<String>,
+        answer: oneshot::Sender<ThreadsAnswer>,
+    },
 }
 
 impl Ask {
@@ -108,7 +119,12 @@ impl Ask {
                 let _ = answer.send(refused);
                 false
             }
-            Self::Subscribe { .. } | Self::Unlock | Self::Rescan | Self::Greet { .. } => false,
+            Self::Subscribe { .. }
+            | Self::Unlock
+            | Self::Rescan
+            | Self::Greet { .. }
+            | Self::LastLines { .. }
+            | Self::Threads { .. } => false,
         }
     }
 }

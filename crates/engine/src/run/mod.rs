@@ -21,7 +21,7 @@ use std::{
 use secrecy::SecretString;
 use tokio::sync::{Notify, mpsc, oneshot};
 use turnkeep_model::{
-    CredentialId, Effect, Input, ProviderId, ServerAddress, StagedSecret, Step, Supervisor,
+    CredentialId, Effect, Input, ProviderId, RuntimeId, ServerAddress, StagedSecret, Step, Supervisor,
     port::Failure,
     state::{Credential, Now},
 };
@@ -34,7 +34,7 @@ use crate::{
     feed::{Feed, Trouble},
     perform::Owed,
     store::Writer,
-    world::{Arrival, Greeting},
+    world::{Arrival, Greeting, ThreadsAnswer},
 };
 
 /// How long a stop may take once nothing is decided any more.
@@ -46,6 +46,8 @@ const FORCED_WITHIN: Duration = Duration::from_millis(1_800);
 pub(crate) trait Outside {
     /// Carry out one wish, without waiting.
     fn perform(&self, effect: Effect);
+    /// So many words of this process were taken in and written down.
+    fn taken(&self, runtime: RuntimeId, words: usize);
     /// These credentials are to be watched from now on.
     fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>);
     /// Keep a secret until the machine says where it belongs.
@@ -56,6 +58,10 @@ pub(crate) trait Outside {
     fn rescan(&self);
     /// See who a server is that somebody else started.
     fn greet(&self, provider: ProviderId, address: ServerAddress, answer: oneshot::Sender<Result<Greeting, Failure>>);
+    /// What a process wrote to its standard error last.
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String>;
+    /// Ask a process which threads it knows.
+    fn threads(&self, runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>);
     /// Stop what still runs.
     fn shut(self) -> impl Future<Output = ()>;
 }
@@ -123,6 +129,11 @@ impl Insistence {
         self.news.notify_one();
     }
 
+    /// Not asked for any more, unless it was insisted on already.
+    pub(crate) fn relent(&self) {
+        let _ = self.asked.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// Waits until it was asked for twice.
     async fn twice(&self) {
         while self.asked.load(Ordering::Acquire) < 2 {
@@ -167,8 +178,18 @@ async fn whole<M: Machine, O: Outside, C: Clock>(
 ) -> Ended {
     let Parts { machine, writer, feed, notices, outside, clock, crash, insistence: _ } = parts;
     outside.attend(&feed.state().credentials);
-    let mut passes =
-        Loop { machine, writer: Some(writer), feed, owed: Owed::default(), notices, outside, clock, crash, exit: false };
+    let mut passes = Loop {
+        machine,
+        writer: Some(writer),
+        feed,
+        owed: Owed::default(),
+        notices,
+        outside,
+        clock,
+        crash,
+        exit: false,
+        heard: BTreeMap::new(),
+    };
     let stop = passes.go(arrivals, &mut asks).await;
     let Loop { writer, feed, outside, .. } = passes;
     let shut = |outside: O| async {

@@ -14,7 +14,8 @@ use super::{
     child::{Plan, Spawner},
     reap,
     stdio::{Fill, LONGEST_LINE, LastLines, Line, read_lines, write_frames},
-    talk::{Channels, Pipe, Talk},
+    talk::{Channels, Pipe, Talk, next_bearable},
+    unread::Unread,
 };
 
 /// What an actor may be told.
@@ -54,6 +55,10 @@ pub(crate) struct Start {
     pub(crate) marker: String,
     /// Carried out before anything else.
     pub(crate) first: Vec<AgentCommand>,
+    /// Where its standard error goes.
+    pub(crate) last_lines: LastLines,
+    /// What it said and nobody has taken in.
+    pub(crate) unread: Unread,
 }
 
 /// One child, from its start to its proven end.
@@ -91,7 +96,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         mut orders: mpsc::UnboundedReceiver<Order>,
         mut tell: T,
     ) -> End {
-        let Start { name, launch, protocol, marker, first } = start;
+        let Start { name, launch, protocol, marker, first, last_lines, unread } = start;
         let mut environment = launch.environment.clone();
         environment.insert(reap::MARKER.to_owned(), marker.clone());
         let plan = Plan {
@@ -116,13 +121,13 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let errors = pipe(stderr, LONGEST_ERROR_LINE);
         let channels = Channels { frames: Some(frames), trouble, output };
         let mut actor = Self {
-            talk: Talk::new(name, protocol, launch.ready_within, channels, tell),
+            talk: Talk::new(name, protocol, launch.ready_within, channels, unread, tell),
             launch,
             marker,
             child,
             identity,
             errors,
-            last_lines: LastLines::default(),
+            last_lines,
         };
         for command in first {
             actor.talk.command(command);
@@ -142,7 +147,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     Some(Order::Stop { force }) => return Why::Asked { force },
                     None => return Why::Asked { force: false },
                 },
-                line = self.talk.channels.output.next() => {
+                line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => {
                     self.talk.receive(line);
                     if !self.talk.channels.output.open {
                         return Why::OutputClosed;

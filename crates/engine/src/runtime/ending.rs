@@ -11,6 +11,7 @@ use super::{
     actor::{Actor, End, Order, Report, Why, start_failed},
     reap::{self, Ask},
     stdio::QUIET,
+    talk::next_bearable,
 };
 use crate::clock;
 
@@ -118,7 +119,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             };
             tokio::select! {
                 status = self.child.wait() => return Some(status),
-                line = self.talk.channels.output.next() => self.talk.receive(line),
+                line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => self.talk.receive(line),
                 line = self.errors.next() => self.note(line),
                 order = order => match order {
                     Some(Order::Stop { force: true }) => {

@@ -12,7 +12,8 @@ use turnkeep_model::port::{AgentCommand, Failure, FailureClass, TransportRecord}
 use super::{
     actor::{End, Order, Report},
     socket::{self, Connection},
-    talk::Talk,
+    talk::{Talk, next_bearable},
+    unread::Unread,
 };
 use crate::clock;
 
@@ -42,7 +43,7 @@ enum Why {
 }
 
 /// Connect, and serve the connection to its end.
-pub(crate) async fn attach(start: Attach, mut orders: Orders, tell: impl FnMut(Report) + Send) -> End {
+pub(crate) async fn attach(start: Attach, unread: Unread, mut orders: Orders, tell: impl FnMut(Report) + Send) -> End {
     let mut early = Vec::new();
     let connection = tokio::select! {
         connection = socket::connect(start.name, &start.server) => connection,
@@ -55,7 +56,7 @@ pub(crate) async fn attach(start: Attach, mut orders: Orders, tell: impl FnMut(R
     let mut link = Link {
         address: start.server.address().0,
         ready_within: start.ready_within,
-        talk: Talk::new(start.name, start.protocol, start.ready_within, channels, tell),
+        talk: Talk::new(start.name, start.protocol, start.ready_within, channels, unread, tell),
     };
     for command in early {
         link.talk.command(command);
@@ -88,7 +89,7 @@ impl<T: FnMut(Report) + Send> Link<T> {
                     Some(Order::Stop { force }) => return Why::Asked { force },
                     None => return Why::Asked { force: false },
                 },
-                line = self.talk.channels.output.next() => {
+                line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => {
                     self.talk.receive(line);
                     if !self.talk.channels.output.open {
                         return Why::Closed;

@@ -10,6 +10,7 @@ use turnkeep_model::port::{AgentCommand, AgentEvent, Failure, FailureClass, Prob
 use super::{
     actor::Report,
     stdio::{Line, Trouble},
+    unread::Unread,
 };
 use crate::clock::{self, Alarm};
 
@@ -32,6 +33,8 @@ pub(super) struct Talk<T> {
     pub(super) alarm: Alarm,
     /// Length of the last line that had no end.
     pub(super) trailing: Option<u64>,
+    /// What it said and nobody has taken in.
+    pub(super) unread: Unread,
     /// Milliseconds.
     ready_within: u64,
     wake_at: Option<u64>,
@@ -49,7 +52,14 @@ pub(super) struct Pipe {
 }
 
 impl<T: FnMut(Report) + Send> Talk<T> {
-    pub(super) fn new(name: &'static str, protocol: Box<dyn Protocol>, ready_within: u64, channels: Channels, tell: T) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        protocol: Box<dyn Protocol>,
+        ready_within: u64,
+        channels: Channels,
+        unread: Unread,
+        tell: T,
+    ) -> Self {
         Self {
             name,
             protocol,
@@ -57,6 +67,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
             channels,
             alarm: Alarm::new(),
             trailing: None,
+            unread,
             ready_within,
             wake_at: None,
             ready_by: Some(clock::boot().saturating_add(ready_within)),
@@ -85,6 +96,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                     if let AgentEvent::Fault { failure, .. } = &event {
                         tracing::warn!(agent = self.name, "{}", failure.message);
                     }
+                    self.unread.told();
                     (self.tell)(Report::Event(event));
                 }
                 Out::WakeAt(at) => self.wake_at = Some(at),
@@ -99,6 +111,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
         if let Err(unsupported) = self.protocol.command(clock::boot(), command.clone())
             && let Some(event) = refusal(command, &unsupported)
         {
+            self.unread.told();
             (self.tell)(Report::Event(event));
         }
     }
@@ -109,6 +122,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                 if !ended {
                     self.trailing = Some(bytes.len() as u64);
                 }
+                self.unread.read(bytes.len());
                 self.protocol.receive(clock::boot(), &bytes);
             }
             Line::Oversized { bytes } => {
@@ -176,6 +190,12 @@ impl Pipe {
     }
 }
 
+/// The next line of an output, once there is room for what it says.
+pub(super) async fn next_bearable(unread: &Unread, output: &mut Pipe) -> Line {
+    unread.bearable().await;
+    output.next().await
+}
+
 fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -200,12 +220,12 @@ fn refusal(command: AgentCommand, unsupported: &Unsupported) -> Option<AgentEven
         AgentCommand::SignOut => AgentEvent::SignedOut { result: Err(failure) },
         AgentCommand::Interrupt { session, .. }
         | AgentCommand::Answer { session, .. }
-        | AgentCommand::SetGoal { session, .. }
-        | AgentCommand::ReadHistory { session, .. } => AgentEvent::Fault { session: Some(session), failure },
-        AgentCommand::ReadIdentity
-        | AgentCommand::ListModels
-        | AgentCommand::ReadRateLimits
-        | AgentCommand::ListThreads { .. } => AgentEvent::Fault { session: None, failure },
+        | AgentCommand::SetGoal { session, .. } => AgentEvent::Fault { session: Some(session), failure },
+        AgentCommand::ListThreads { ask, .. } => AgentEvent::Threads { ask, result: Err(failure) },
+        AgentCommand::ReadHistory { session, .. } => AgentEvent::History { session, result: Err(failure) },
+        AgentCommand::ReadIdentity | AgentCommand::ListModels | AgentCommand::ReadRateLimits => {
+            AgentEvent::Fault { session: None, failure }
+        }
         AgentCommand::CancelSignIn => return None,
     })
 }

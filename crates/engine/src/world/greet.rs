@@ -9,7 +9,7 @@ use turnkeep_model::{
 };
 
 use super::{Shared, lock, prepare::prepare_attach, prepare::start_failed};
-use crate::runtime::{End, Order, Report, attach};
+use crate::runtime::{End, Order, Report, Unread, attach};
 
 /// How a server introduced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) async fn greet(shared: &Shared, provider: &ProviderId, address: &Serv
             let _ = stop.send(Order::Stop { force: false });
         }
     };
-    let end = attach(start, orders, tell).await;
+    let end = attach(start, Unread::default(), orders, tell).await;
     let greeting = lock(&greeting).take();
     match (greeting, end) {
         (Some(greeting), _) => Ok(greeting),

@@ -9,25 +9,29 @@ use super::{
     Arrival, Filler, Shared, Wanted, lock, prepare,
     prepare::{Why, prepare_attach},
 };
-use crate::runtime::{Actor, End, Order, Report, attach as attach_to, bury_adopted};
+use crate::runtime::{Actor, End, LastLines, Order, Report, Unread, attach as attach_to, bury_adopted};
+
+/// Which process, and where what it says goes.
+#[derive(Debug)]
+pub(super) struct Of {
+    pub(super) provider: ProviderId,
+    pub(super) credential: CredentialId,
+    pub(super) kind: AccountKind,
+    pub(super) last_lines: LastLines,
+    pub(super) unread: Unread,
+}
 
 /// Start it and serve it to its end; what to tell the machine of the end.
-pub(super) async fn serve(
-    shared: &Arc<Shared>,
-    runtime: RuntimeId,
-    provider: ProviderId,
-    credential: CredentialId,
-    kind: AccountKind,
-    mut orders: mpsc::UnboundedReceiver<Order>,
-) -> Input {
+pub(super) async fn serve(shared: &Arc<Shared>, runtime: RuntimeId, of: Of, mut orders: mpsc::UnboundedReceiver<Order>) -> Input {
+    let Of { provider, credential, kind, last_lines, unread } = of;
     let attach = match kind.server().map(|address| prepare_attach(shared, &provider, address)) {
         Some(Ok(attach)) => Some(attach),
         Some(Err(failure)) => return Input::RuntimeStartFailed { runtime, failure },
         None => None,
     };
-    let tell = teller(shared, runtime, credential);
+    let tell = teller(shared, runtime, credential, unread.clone());
     if let Some(start) = attach {
-        return ended(runtime, attach_to(start, orders, tell).await);
+        return ended(runtime, attach_to(start, unread, orders, tell).await);
     }
     let wanted = Wanted { provider, credential, kind, why: Why::Serve, marker: shared.marker(runtime) };
     let mut early = Vec::new();
@@ -40,17 +44,28 @@ pub(super) async fn serve(
         Err(failure) => return Input::RuntimeStartFailed { runtime, failure },
     };
     start.first = early;
+    start.last_lines = last_lines;
+    start.unread = unread.clone();
     let filler = Filler { shared: Arc::clone(shared), credential };
     ended(runtime, Actor::run(&shared.spawner, start, filler, orders, tell).await)
 }
 
 /// Carries what an agent says to the machine, and what streams to the feed.
-fn teller(shared: &Arc<Shared>, runtime: RuntimeId, credential: CredentialId) -> impl FnMut(Report) + Send + 'static {
+fn teller(
+    shared: &Arc<Shared>,
+    runtime: RuntimeId,
+    credential: CredentialId,
+    unread: Unread,
+) -> impl FnMut(Report) + Send + 'static {
     let teller = Arc::clone(shared);
     move |report| match report {
         Report::Started(process) => teller.tell(Input::RuntimeStarted { runtime, process }),
         Report::Event(event @ AgentEvent::Delta { .. }) => {
             let _ = teller.inbox.send(Arrival::Event { runtime, event });
+        }
+        Report::Event(AgentEvent::Threads { ask, result }) => {
+            lock(&teller.questions).answered(ask, result);
+            unread.taken(1);
         }
         Report::Event(event) => {
             if matches!(event, AgentEvent::TurnEnded { .. }) {

@@ -4,11 +4,14 @@
 
 mod accounts;
 mod approvals;
+mod clocks;
 mod goals;
+mod leaving;
 mod processes;
 mod quit;
 mod script;
 mod servers;
+mod threads;
 mod turns;
 
 use expect_test::Expect;

@@ -29,7 +29,18 @@ fn it_needs_no_program_here_and_no_keychain() {
          attach unix:///s
          .session
          send 0 hello",
-        expect![[r#""#]],
+        expect![[r#"
+            attach unix:///s
+                AccountAdded account=0
+                CredentialAdded credential=0
+                AccountSignedIn account=0 credential=0 identity=None
+                EpochBegan epoch=1 current=0
+            attach unix:///s
+            send 0 hello
+                MessageQueued session=0
+                RuntimeRequested runtime=0
+                => Spawn runtime=0 account=0 credential=0
+        "#]],
     );
 }
 
@@ -40,7 +51,25 @@ fn letting_go_of_one_revokes_nothing_and_waits_for_its_turn() {
          ended 0 0 p0 completed
          gone 0
          attach unix:///s",
-        expect![[r#""#]],
+        expect![[r#"
+            sign-out 0
+                AccountSignedOut account=0
+                EpochBegan epoch=2 current=0
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
+                => Notify key=turn 0 completed
+                => Stop runtime=0 force=false
+            gone 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0
+                CredentialForgotten credential=0
+            attach unix:///s
+                CredentialAdded credential=1
+                AccountSignedIn account=0 credential=1 identity=None
+                EpochBegan epoch=3 current=0
+        "#]],
     );
 }
 
@@ -50,7 +79,23 @@ fn one_that_is_removed_while_a_turn_runs_is_let_go_of_when_it_ends() {
         "remove 0
          ended 0 0 p0 completed
          gone 0",
-        expect![[r#""#]],
+        expect![[r#"
+            remove 0
+                AccountSignedOut account=0
+                EpochBegan epoch=2 current=0
+                EpochBegan epoch=3 current=None
+                AccountRemoved account=0
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
+                => Notify key=turn 0 completed
+                => Stop runtime=0 force=false
+            gone 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0
+                CredentialForgotten credential=0
+        "#]],
     );
 }
 
@@ -64,7 +109,36 @@ fn a_turn_behind_a_lost_connection_is_asked_about_and_joined_again() {
          opened 1 0
          probed 0 running p0
          ended 1 0 p0 completed",
-        expect![[r#""#]],
+        expect![[r#"
+            ended 0 0 p0 cut
+                RuntimeFaulted runtime=0 failure=TransportClosed
+                TurnPhased turn=0 state=Probing
+                RuntimePhased runtime=0 phase=Retiring { then: CountFailure(TransportClosed) }
+                => Stop runtime=0 force=false
+            died 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0
+                AccountRestartsCounted account=0
+            later
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+            ready 1 me
+                RuntimeReady runtime=1 identity=Identity { fingerprint: me, label: , plan: None }
+                SessionAttached session=0 attachment=Opening { runtime: 1 }
+                => ListModels by=1
+                => ReadRateLimits by=1
+                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+            opened 1 0
+                SessionAttached session=0 attachment=Open { runtime: 1 }
+                => Probe turn=0 runtime=1 command=Probe { session: 0, thread: t0, turn: 0, message: hello }
+            probed 0 running p0
+                TurnRejoined turn=0 runtime=1 provider_turn=p0
+            ended 1 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                AccountVerified account=0
+                => Notify key=turn 0 completed
+        "#]],
     );
 }
 
@@ -79,7 +153,22 @@ fn a_question_that_waits_there_joins_its_turn_again() {
          .opened 1 0
          asks 1 0 p0 r
          probed 0 running p0",
-        expect![[r#""#]],
+        expect![[r#"
+            ended 0 0 p0 cut
+                RuntimeFaulted runtime=0 failure=TransportClosed
+                ApprovalMoot approval=0
+                NotificationDismissed key=approval 0
+                TurnPhased turn=0 state=Probing
+                RuntimePhased runtime=0 phase=Retiring { then: CountFailure(TransportClosed) }
+                => CloseNotification key=approval 0
+                => Stop runtime=0 force=false
+            asks 1 0 p0 r
+                TurnRejoined turn=0 runtime=1 provider_turn=p0
+                ApprovalRequested approval=1
+                NotificationRaised key=approval 1
+                => Notify key=approval 1
+            probed 0 running p0
+        "#]],
     );
 }
 
@@ -92,7 +181,12 @@ fn a_turn_whose_end_nobody_heard_has_the_outcome_that_the_history_tells() {
          .ready 1 me
          .opened 1 0
          probed 0 interrupted",
-        expect![[r#""#]],
+        expect![[r#"
+            probed 0 interrupted
+                TurnEnded turn=0 outcome=Failed(TransportClosed)
+                NotificationRaised key=turn 0 failed
+                => Notify key=turn 0 failed
+        "#]],
     );
     there(
         ".ended 0 0 p0 cut
@@ -101,7 +195,12 @@ fn a_turn_whose_end_nobody_heard_has_the_outcome_that_the_history_tells() {
          .ready 1 me
          .opened 1 0
          probed 0 completed",
-        expect![[r#""#]],
+        expect![[r#"
+            probed 0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                => Notify key=turn 0 completed
+        "#]],
     );
 }
 
@@ -115,7 +214,26 @@ fn a_turn_at_one_that_stays_away_fails_and_is_not_sent_again() {
          later
          not-started 2 start
          try 0",
-        expect![[r#""#]],
+        expect![[r#"
+            not-started 1 start
+                RuntimeRemoved runtime=1
+                AccountRestartsCounted account=0
+            later
+                RuntimeRequested runtime=2
+                => Spawn runtime=2 account=0 credential=0
+            not-started 2 start
+                RuntimeRemoved runtime=2
+                AccountRestartsCounted account=0
+                NotificationRaised key=given up 26
+                TurnEnded turn=0 outcome=Failed(TransportClosed)
+                NotificationRaised key=turn 0 failed
+                => Notify key=given up 26
+                => Notify key=turn 0 failed
+            try 0
+                NotificationDismissed key=given up 26
+                AccountRestartsCounted account=0 restarts=Restarts { failures: [], given_up: None, not_before: 0 }
+                => CloseNotification key=given up 26
+        "#]],
     );
 }
 
@@ -126,7 +244,13 @@ fn a_turn_is_not_asked_about_anywhere_else() {
          .ended 0 0 p0 cut
          .died 0
          use 1",
-        expect![[r#""#]],
+        expect![[r#"
+            use 1
+                EpochBegan epoch=2 current=1
+                TurnEnded turn=0 outcome=Failed(TransportClosed)
+                NotificationRaised key=turn 0 failed
+                => Notify key=turn 0 failed
+        "#]],
     );
     // Not acknowledged: it may be there or not, and another account's history would say that it is not.
     check(
@@ -139,7 +263,13 @@ fn a_turn_is_not_asked_about_anywhere_else() {
          .opened 0 0
          .died 0
          use 1",
-        expect![[r#""#]],
+        expect![[r#"
+            use 1
+                EpochBegan epoch=2 current=1
+                TurnEnded turn=0 outcome=Unknown
+                NotificationRaised key=turn 0 unknown
+                => Notify key=turn 0 unknown
+        "#]],
     );
 }
 
@@ -153,13 +283,52 @@ fn a_forced_quit_lets_go_of_it_and_the_next_start_asks() {
          ready 1 me
          opened 1 0
          probed 0 completed",
-        expect![[r#""#]],
+        expect![[r#"
+            quit
+                QuitBegan quit=Quit { since: 1008, deadline: 2509, forced: true }
+                RuntimePhased runtime=0 phase=Retiring { then: Quit }
+                => Stop runtime=0 force=true
+            gone 0
+                TurnPhased turn=0 state=Probing closed=None
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0
+                => Exit
+            killed
+                Recovered
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+            ready 1 me
+                RuntimeReady runtime=1 identity=Identity { fingerprint: me, label: , plan: None }
+                SessionAttached session=0 attachment=Opening { runtime: 1 }
+                => ListModels by=1
+                => ReadRateLimits by=1
+                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+            opened 1 0
+                SessionAttached session=0 attachment=Open { runtime: 1 }
+                => Probe turn=0 runtime=1 command=Probe { session: 0, thread: t0, turn: 0, message: hello }
+            probed 0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                => Notify key=turn 0 completed
+        "#]],
     );
 }
 
 #[test]
 fn what_was_connected_to_one_is_nothing_to_be_found_at_the_next_start() {
-    there("killed", expect![[r#""#]]);
+    there(
+        "killed",
+        expect![[r#"
+        killed
+            Recovered
+            RuntimePhased runtime=0 phase=Orphan
+            TurnPhased turn=0 state=Probing closed=None
+            SessionAttached session=0 attachment=Detached
+            RuntimeRemoved runtime=0
+            RuntimeRequested runtime=1
+            => Spawn runtime=1 account=0 credential=0
+    "#]],
+    );
     let mut stage = Stage::new();
     stage.play(THERE);
     let state = stage.machine.state().clone();
@@ -180,7 +349,33 @@ fn nobody_signed_in_there_is_a_refusal_and_no_sign_out_of_ours() {
          attach unix:///s
          ready 1 me
          identity 1 other",
-        expect![[r#""#]],
+        expect![[r#"
+            ready 0 nobody
+                AccountTroubled account=0 problem=Rejected(SignedOut)
+                NotificationRaised key=signed out 0 1
+                EpochBegan epoch=2 current=0
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
+                => Notify key=signed out 0 1
+                => Stop runtime=0 force=false
+            gone 0
+                RuntimeRemoved runtime=0
+            attach unix:///s
+                AccountTried account=0
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+            ready 1 me
+                AccountIdentified account=0 identity=Identity { fingerprint: me, label: , plan: None }
+                RuntimeReady runtime=1 identity=Identity { fingerprint: me, label: , plan: None }
+                SessionAttached session=0 attachment=Opening { runtime: 1 }
+                => ListModels by=1
+                => ReadRateLimits by=1
+                => Open runtime=1 OpenSession session=0 thread=None goal=None
+            identity 1 other
+                AccountIdentified account=0 identity=Identity { fingerprint: other, label: , plan: None }
+                EpochBegan epoch=3 current=0
+                RuntimePhased runtime=1 phase=Retiring { then: Nothing }
+                => Stop runtime=1 force=false
+        "#]],
     );
 }
 
@@ -193,6 +388,15 @@ fn what_other_clients_begin_there_is_theirs() {
          quit
          turn 0 0 - p2
          asks 0 0 p2 r",
-        expect![[r#""#]],
+        expect![[r#"
+            turn 0 0 - p1
+                TurnDispatched turn=1
+            quit
+                QuitBegan quit=Quit { since: 1011, deadline: None, forced: false }
+                RuntimePhased runtime=0 phase=Retiring { then: Quit }
+                => Stop runtime=0 force=false
+            turn 0 0 - p2
+            asks 0 0 p2 r
+        "#]],
     );
 }

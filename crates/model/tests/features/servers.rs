@@ -63,7 +63,7 @@ fn letting_go_of_one_revokes_nothing_and_waits_for_its_turn() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 CredentialForgotten credential=0
             attach unix:///s
                 CredentialAdded credential=1
@@ -93,7 +93,7 @@ fn one_that_is_removed_while_a_turn_runs_is_let_go_of_when_it_ends() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 CredentialForgotten credential=0
         "#]],
     );
@@ -117,7 +117,7 @@ fn a_turn_behind_a_lost_connection_is_asked_about_and_joined_again() {
                 => Stop runtime=0 force=false
             died 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=1
@@ -216,13 +216,13 @@ fn a_turn_at_one_that_stays_away_fails_and_is_not_sent_again() {
          try 0",
         expect![[r#"
             not-started 1 start
-                RuntimeRemoved runtime=1
+                RuntimeRemoved runtime=1 failure=StartFailed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=2
                 => Spawn runtime=2 account=0 credential=0
             not-started 2 start
-                RuntimeRemoved runtime=2
+                RuntimeRemoved runtime=2 failure=StartFailed
                 AccountRestartsCounted account=0
                 NotificationRaised key=given up 26
                 TurnEnded turn=0 outcome=Failed(TransportClosed)
@@ -291,7 +291,7 @@ fn a_forced_quit_lets_go_of_it_and_the_next_start_asks() {
             gone 0
                 TurnPhased turn=0 state=Probing closed=None
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 => Exit
             killed
                 Recovered
@@ -319,15 +319,15 @@ fn what_was_connected_to_one_is_nothing_to_be_found_at_the_next_start() {
     there(
         "killed",
         expect![[r#"
-        killed
-            Recovered
-            RuntimePhased runtime=0 phase=Orphan
-            TurnPhased turn=0 state=Probing closed=None
-            SessionAttached session=0 attachment=Detached
-            RuntimeRemoved runtime=0
-            RuntimeRequested runtime=1
-            => Spawn runtime=1 account=0 credential=0
-    "#]],
+            killed
+                Recovered
+                RuntimePhased runtime=0 phase=Orphan
+                TurnPhased turn=0 state=Probing closed=None
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0 failure=None
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+        "#]],
     );
     let mut stage = Stage::new();
     stage.play(THERE);
@@ -358,7 +358,7 @@ fn nobody_signed_in_there_is_a_refusal_and_no_sign_out_of_ours() {
                 => Notify key=signed out 0 1
                 => Stop runtime=0 force=false
             gone 0
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
             attach unix:///s
                 AccountTried account=0
                 RuntimeRequested runtime=1

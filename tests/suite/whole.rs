@@ -10,6 +10,7 @@ mod groups;
 mod idle;
 mod keychain;
 mod parts;
+mod server;
 mod sign_in;
 mod sign_out;
 mod way_through;

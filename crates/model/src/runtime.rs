@@ -251,7 +251,7 @@ fn end_of(runtime: &Runtime, closed: Option<&TransportRecord>, server: Option<&S
             class: FailureClass::TransportClosed(Box::new(record.clone())),
             message: match server {
                 None => "The agent's process ended by itself.".to_owned(),
-                Some(address) => format!("The server at {address} closed the connection."),
+                Some(address) => format!("The connection to the server at {address} was lost."),
             },
             detail: None,
         }),

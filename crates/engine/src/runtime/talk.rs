@@ -34,6 +34,8 @@ pub(super) struct Talk<T> {
     pub(super) alarm: Alarm,
     /// Length of the last line that had no end.
     pub(super) trailing: Option<u64>,
+    /// What it said and nobody has taken in.
+    pub(super) unread: Unread,
     /// Milliseconds.
     ready_within: u64,
     wake_at: Option<u64>,
@@ -219,12 +221,12 @@ fn refusal(command: AgentCommand, unsupported: &Unsupported) -> Option<AgentEven
         AgentCommand::SignOut => AgentEvent::SignedOut { result: Err(failure) },
         AgentCommand::Interrupt { session, .. }
         | AgentCommand::Answer { session, .. }
-        | AgentCommand::SetGoal { session, .. }
-        | AgentCommand::ReadHistory { session, .. } => AgentEvent::Fault { session: Some(session), failure },
-        AgentCommand::ReadIdentity
-        | AgentCommand::ListModels
-        | AgentCommand::ReadRateLimits
-        | AgentCommand::ListThreads { .. } => AgentEvent::Fault { session: None, failure },
+        | AgentCommand::SetGoal { session, .. } => AgentEvent::Fault { session: Some(session), failure },
+        AgentCommand::ListThreads { ask, .. } => AgentEvent::Threads { ask, result: Err(failure) },
+        AgentCommand::ReadHistory { session, .. } => AgentEvent::History { session, result: Err(failure) },
+        AgentCommand::ReadIdentity | AgentCommand::ListModels | AgentCommand::ReadRateLimits => {
+            AgentEvent::Fault { session: None, failure }
+        }
         AgentCommand::CancelSignIn => return None,
     })
 }

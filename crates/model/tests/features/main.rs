@@ -10,6 +10,7 @@ mod leaving;
 mod processes;
 mod quit;
 mod script;
+mod servers;
 mod threads;
 mod turns;
 

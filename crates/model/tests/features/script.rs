@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use turnkeep_model::{
     AccountId, ApprovalId, CredentialId, Effect, Input, ItemId, MessageId, Now, ProviderId, ProviderTurn, RequestKey, RuntimeId,
-    SessionId, SignInId, State, Step, Supervisor, ThreadRef, TurnId,
+    ServerAddress, SessionId, SignInId, State, Step, Supervisor, ThreadRef, TurnId,
     port::{
         AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals, Identity,
         Item, ItemBody, ItemStatus, Observation, ProbeAnswer, Sessions, SignInMethod, TransportRecord, TurnOutcome, Usage,
@@ -124,6 +124,11 @@ fn outcome(words: &[&str]) -> TurnOutcome {
         ["completed"] => TurnOutcome::Completed,
         ["interrupted"] => TurnOutcome::Interrupted,
         ["lost"] => TurnOutcome::Lost,
+        ["cut"] => {
+            let record = TransportRecord { stream: "socket".to_owned(), ..TransportRecord::default() };
+            let class = FailureClass::TransportClosed(Box::new(record));
+            TurnOutcome::Failed(Failure { class, message: String::new(), detail: None })
+        }
         ["failed", class] => TurnOutcome::Failed(failure(class)),
         _ => panic!("not an outcome: {words:?}"),
     }
@@ -137,7 +142,7 @@ fn input(words: &[&str], line: &str) -> Input {
     let provider = ProviderId::new("agent");
     let agent = |runtime: &str, event| Input::Agent { runtime: RuntimeId(number(runtime)), event };
     match *words {
-        ["agent", sessions, goals, probe] => Input::ProviderFound {
+        ["agent", sessions, goals, probe, ref missing @ ..] => Input::ProviderFound {
             provider,
             capabilities: Capabilities {
                 sessions: if sessions == "many" { Sessions::Many } else { Sessions::One },
@@ -149,7 +154,10 @@ fn input(words: &[&str], line: &str) -> Input {
                 approvals: true,
                 threads: sessions == "many",
             },
-            installed: Installed::Found { path: "/bin/agent".to_owned(), version: None },
+            installed: match missing {
+                ["missing"] => Installed::Missing { searched: Vec::new() },
+                _ => Installed::Found { path: "/bin/agent".to_owned(), version: None },
+            },
         },
         ["home", word] => Input::SystemAccount { provider, present: word == "present" },
         ["adopt", thread] => Input::CreateSession {
@@ -207,6 +215,7 @@ fn input(words: &[&str], line: &str) -> Input {
             method: SignInMethod::Browser,
             key: None,
         },
+        ["attach", address] => Input::Attach { provider, address: ServerAddress::new(address), label: String::new() },
         ["cancel", n] => Input::CancelSignIn { sign_in: SignInId(number(n)) },
         ["signed-in", n, "failed"] => Input::SignInEnded { sign_in: SignInId(number(n)), result: Err(failure("other")) },
         ["signed-in", n, who] => Input::SignInEnded { sign_in: SignInId(number(n)), result: Ok(seen(who)) },
@@ -315,6 +324,9 @@ fn input(words: &[&str], line: &str) -> Input {
         }
         ["no-answer", r, s] => agent(r, AgentEvent::Fault { session: Some(session(s)), failure: failure("timeout") }),
         ["probed", turn, "not-found"] => Input::Probed { turn: TurnId(number(turn)), found: ProbeAnswer::NotFound },
+        ["probed", turn, "running", name] => {
+            Input::Probed { turn: TurnId(number(turn)), found: ProbeAnswer::Running(ProviderTurn::new(name)) }
+        }
         ["probed", turn, "cannot-tell"] => Input::Probed { turn: TurnId(number(turn)), found: ProbeAnswer::CannotTell },
         ["probed", turn, ref how @ ..] => Input::Probed { turn: TurnId(number(turn)), found: ProbeAnswer::Found(outcome(how)) },
         _ => panic!("not understood: {line}"),
@@ -360,7 +372,7 @@ fn plain(value: &str) -> String {
     for id in
         ["AccountId", "CredentialId", "AuthEpoch", "RuntimeId", "SessionId", "TurnId", "ApprovalId", "SignInId", "MessageId"]
             .into_iter()
-            .chain(["ThreadRef", "ProviderTurn", "RequestKey", "ItemId", "Some"])
+            .chain(["ServerAddress", "ThreadRef", "ProviderTurn", "RequestKey", "ItemId", "Some"])
     {
         while let Some(at) = value.find(&format!("{id}(")) {
             let Some(end) = closing(&value[at..], '(', ')') else { break };

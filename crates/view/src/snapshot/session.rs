@@ -211,7 +211,9 @@ fn waits_for(facts: &Facts<'_>, session: &state::Session) -> Option<String> {
         return Some(words::WAITS_FOR_TRY_AGAIN.to_owned());
     }
     let missing = |entry: &state::Provider| matches!(entry.installed, state::Installed::Missing { .. });
-    if state.providers.get(&session.provider).is_some_and(missing) {
+    // A server that somebody else started needs no program here.
+    let served = derive::current_account(state, &session.provider).is_some_and(|(_, account)| account.kind.server().is_some());
+    if !served && state.providers.get(&session.provider).is_some_and(missing) {
         return Some(words::waits_for_install(provider));
     }
     Some(match sign_in(state, &session.provider) {

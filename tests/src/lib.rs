@@ -4,6 +4,7 @@
 //! descendant of the test.
 
 pub mod agent;
+pub mod browser;
 pub mod desktop;
 pub mod fake_agent;
 pub mod mock_model;

@@ -3,6 +3,7 @@
 //! Only the model is a mock, on loopback.
 
 mod app;
+mod browser;
 mod crash;
 mod groups;
 mod idle;

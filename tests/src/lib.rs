@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod browser;
 pub mod desktop;
+pub mod engine;
 pub mod fake_agent;
 pub mod mock_model;
 pub mod process;

@@ -45,6 +45,10 @@ fn turn_ended(engine: &mut EngineAlone) -> Result<Heard<()>> {
     })
 }
 
+fn running(state: &Value) -> bool {
+    state["turns"].as_object().into_iter().flatten().any(|(_, turn)| !turn["provider_turn"].is_null())
+}
+
 fn leave(engine: &mut EngineAlone) -> Result<Heard<()>> {
     engine.wish(&Wish::Quit);
     engine.wait_exit()?;
@@ -70,7 +74,7 @@ fn an_approval_is_given(engine: &mut EngineAlone, _: &Stage) -> Result<Heard<()>
 fn signed_out_in_a_turn(engine: &mut EngineAlone, stage: &Stage) -> Result<Heard<()>> {
     go!(ready(engine)?);
     go!(send(engine, "m1")?);
-    go!(engine.until("running turn", |state| state["turns"].to_string().contains("Running"))?);
+    go!(engine.until("running turn", running)?);
     let account = stage.account();
     go!(engine.ask(&Wish::SignOut { account })?);
     // While signed out it waits.
@@ -84,7 +88,7 @@ fn signed_out_in_a_turn(engine: &mut EngineAlone, stage: &Stage) -> Result<Heard
 fn quit_in_a_turn(engine: &mut EngineAlone, stage: &Stage) -> Result<Heard<()>> {
     go!(ready(engine)?);
     go!(send(engine, "m1")?);
-    go!(engine.until("running turn", |state| state["turns"].to_string().contains("Running"))?);
+    go!(engine.until("running turn", running)?);
     go!(send(engine, "m2")?);
     engine.wish(&Wish::Quit);
     go!(engine.until("quit", |state| !state["quit"].is_null())?);

@@ -3,11 +3,15 @@
 //! Only the model is a mock, on loopback.
 
 mod app;
+mod bare;
 mod browser;
 mod crash;
+mod disk;
 mod groups;
+mod hostile;
 mod idle;
 mod keychain;
+mod odd;
 mod parts;
 mod sign_in;
 mod sign_out;

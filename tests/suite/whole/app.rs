@@ -119,8 +119,11 @@ impl App {
         self.window = None;
         self.inspector = Inspector::new()?;
         let log = fs::File::options().create(true).append(true).open(self.desktop.logs().join("turnkeep.log"))?;
-        let mut command = self.desktop.command(program()?);
+        // A signal that is ignored stays so over the exec: a file that may not grow is an error to it, and not its end.
+        let mut command = self.desktop.command("sh");
         command
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(program()?)
             .args(arguments)
             .env("SHELL", "/bin/bash")
             .env("TURNKEEP_LOG", "info,turnkeep=debug,turnkeep_engine=debug")

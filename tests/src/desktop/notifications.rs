@@ -93,6 +93,7 @@ fn note(seen: &Seen, message: &Message) -> Option<()> {
                 timeout,
                 chosen: None,
                 closed: None,
+                quiet: None,
                 call,
             });
         }

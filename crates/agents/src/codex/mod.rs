@@ -38,6 +38,7 @@ impl Codex {
                     goals: Goals::Native,
                     history_probe: true,
                     approvals: true,
+                    threads: true,
                 },
                 sign_in: &[SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
                 programs: &["codex"],

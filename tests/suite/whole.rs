@@ -6,6 +6,7 @@ mod app;
 mod bare;
 mod browser;
 mod crash;
+mod depth;
 mod disk;
 mod groups;
 mod hostile;

@@ -93,7 +93,6 @@ fn note(seen: &Seen, message: &Message) -> Option<()> {
                 timeout,
                 chosen: None,
                 closed: None,
-                quiet: None,
                 call,
             });
         }

@@ -4,7 +4,9 @@
 //! descendant of the test.
 
 pub mod agent;
+pub mod browser;
 pub mod desktop;
+pub mod engine;
 pub mod fake_agent;
 pub mod mock_model;
 pub mod process;

@@ -25,7 +25,7 @@ use serde_json::json;
 use crate::wait::PATIENCE;
 pub use http::Request;
 use http::Wire;
-pub use issuer::{DeviceCode, Identity, Refresh};
+pub use issuer::{Consent, DeviceCode, Identity, Refresh};
 use responses::After;
 pub use script::{End, Part, Piece, Reply};
 use tls::Authority;
@@ -57,6 +57,7 @@ struct Known {
     accepted: Option<BTreeSet<String>>,
     identity: Identity,
     device_code: DeviceCode,
+    consent: Consent,
     refresh: Refresh,
     connections: Vec<TcpStream>,
 }
@@ -138,6 +139,11 @@ impl MockModel {
     /// What the person does with the device code that is shown.
     pub fn set_device_code(&self, answer: DeviceCode) {
         self.state.lock().device_code = answer;
+    }
+
+    /// What the person does when the browser asks for consent.
+    pub fn set_consent(&self, answer: Consent) {
+        self.state.lock().consent = answer;
     }
 
     /// How refresh requests are answered.
@@ -308,6 +314,10 @@ impl State {
 
     fn device_code(&self) -> DeviceCode {
         self.lock().device_code
+    }
+
+    fn consent(&self) -> Consent {
+        self.lock().consent
     }
 
     fn refresh(&self) -> Refresh {

@@ -3,12 +3,17 @@
 //! Only the model is a mock, on loopback.
 
 mod app;
+mod bare;
+mod browser;
 mod crash;
 mod demo;
 mod depth;
+mod disk;
 mod groups;
+mod hostile;
 mod idle;
 mod keychain;
+mod odd;
 mod parts;
 mod server;
 mod sign_in;

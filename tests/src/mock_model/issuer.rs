@@ -47,6 +47,14 @@ pub enum DeviceCode {
     Denied,
 }
 
+/// What the person does on the page that asks for consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consent {
+    #[default]
+    Given,
+    Denied,
+}
+
 /// How a refresh is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refresh {
@@ -60,11 +68,15 @@ pub enum Refresh {
 /// Answers one request of the issuer or the account pages; false if it is none of theirs.
 pub(super) fn answer(state: &State, wire: &mut Wire, request: &Request) -> io::Result<bool> {
     let path = request.path.as_str();
-    let identity = state.identity();
+    let (identity, consent) = (state.identity(), state.consent());
     if path.ends_with("/oauth/authorize") {
         let to = request.query_field("redirect_uri").unwrap_or_default();
         let state = request.query_field("state").unwrap_or_default();
-        wire.redirect(&format!("{to}?code=mock-code&state={state}"))?;
+        let answer = match consent {
+            Consent::Given => "code=mock-code",
+            Consent::Denied => "error=access_denied&error_description=denied",
+        };
+        wire.redirect(&format!("{to}?{answer}&state={state}"))?;
     } else if path.ends_with("/oauth/token") {
         token(state, wire, request)?;
     } else if path.ends_with("/oauth/revoke") {

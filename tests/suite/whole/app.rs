@@ -7,7 +7,9 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use harness::desktop::{Desktop, Keyring, Notification, OpenWindow, Options, Picture};
+use harness::browser::Browser;
+use harness::desktop::{Desktop, Keyring, Notification, Notifier, OpenWindow, Options, Picture, Tray};
+use harness::fake_agent::{FakeAgent, Script};
 use harness::mock_model::MockModel;
 use harness::process::{self, Row};
 use harness::webdriver::{Inspector, Window};
@@ -22,13 +24,15 @@ pub(crate) const KEY: &str = "sk-canary-7d1f2c9b-KEY1";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) keyring: Keyring,
+    pub(crate) tray: Tray,
+    pub(crate) notifier: Notifier,
     /// Whether `codex` is found by the login shell.
     pub(crate) codex: bool,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { keyring: Keyring::Unlocked, codex: true }
+        Self { keyring: Keyring::Unlocked, tray: Tray::Panel, notifier: Notifier::Dunst, codex: true }
     }
 }
 
@@ -40,13 +44,15 @@ pub(crate) struct App {
     child: Option<Child>,
     inspector: Inspector,
     pub(crate) mock: MockModel,
+    pub(crate) browser: Browser,
     pub(crate) desktop: Desktop,
 }
 
 impl App {
     /// A computer with the application on it, not started yet.
     pub(crate) fn prepare(setup: Setup) -> Result<Self> {
-        let desktop = Desktop::start(Options { keyring: setup.keyring, ..Options::default() })?;
+        let desktop =
+            Desktop::start(Options { keyring: setup.keyring, tray: setup.tray, notifier: setup.notifier, ..Options::default() })?;
         let mock = MockModel::start()?;
         real_codex::write_config(&desktop.home().join(".codex"), &mock, real_codex::Account::SignedIn)?;
         // As a version manager does it: the program is on the PATH of a login shell, and of nothing else.
@@ -60,14 +66,36 @@ impl App {
         }
         fs::write(desktop.home().join(".bash_profile"), profile)?;
         fs::create_dir_all(desktop.home().join("project"))?;
-        Ok(Self { window: None, child: None, inspector: Inspector::new()?, mock, desktop })
+        let browser = Browser::install(&desktop.home().join("browser"))?;
+        Ok(Self { window: None, child: None, inspector: Inspector::new()?, mock, browser, desktop })
+    }
+
+    /// Puts the scripted agent where the real one would be found.
+    pub(crate) fn install_fake_agent(&self, script: &Script) -> Result<FakeAgent> {
+        let program = Path::new(env!("CARGO_BIN_EXE_fake_agent"));
+        let fake = FakeAgent::install(program, &self.desktop.home().join("fake"), script)?;
+        let profile = self.desktop.home().join(".bash_profile");
+        let line = format!("export PATH=\"{}:$PATH\"\n", fake.bin().display());
+        fs::write(&profile, fs::read_to_string(&profile)? + &line)?;
+        Ok(fake)
     }
 
     /// Runs a test on a computer on which the application has just been started. What went wrong comes with a picture of
     /// the screen in `artifacts` and the application's last words.
     pub(crate) fn run(setup: Setup, test: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let mut app = Self::prepare(setup)?;
-        let outcome = app.launch(&[]).and_then(|()| test(&mut app)).and_then(|()| app.check_log());
+        Self::run_prepared(Self::prepare(setup)?, |app| app.launch(&[]).and_then(|()| test(app)))
+    }
+
+    /// As [`Self::run`], with the scripted agent in the place of the real one.
+    pub(crate) fn run_with_fake(script: &Script, test: impl FnOnce(&mut Self, &FakeAgent) -> Result<()>) -> Result<()> {
+        let app = Self::prepare(Setup { codex: false, ..Setup::default() })?;
+        let fake = app.install_fake_agent(script)?;
+        Self::run_prepared(app, |app| app.launch(&[]).and_then(|()| test(app, &fake)))
+    }
+
+    /// As [`Self::run`], on a computer that the test has made ready; the test starts the application.
+    pub(crate) fn run_prepared(mut app: Self, test: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let outcome = test(&mut app).and_then(|()| app.check_log());
         outcome.with_context(|| {
             let name = format!("failed-{}", std::thread::current().name().unwrap_or("test").replace("::", "-"));
             let picture =
@@ -81,21 +109,32 @@ impl App {
 
     /// Starts the application, and waits until its tray icon is there.
     pub(crate) fn launch(&mut self, arguments: &[&str]) -> Result<()> {
+        self.spawn(arguments, &[])?;
+        wait::until("tray icon of the application", || self.desktop.tray_item().ok())?;
+        Ok(())
+    }
+
+    /// Starts the application with more in its environment, and waits for nothing.
+    pub(crate) fn spawn(&mut self, arguments: &[&str], more: &[(&str, &str)]) -> Result<()> {
         self.window = None;
         self.inspector = Inspector::new()?;
         let log = fs::File::options().create(true).append(true).open(self.desktop.logs().join("turnkeep.log"))?;
-        let mut command = self.desktop.command(program()?);
+        // A signal that is ignored stays so over the exec: a file that may not grow is an error to it, and not its end.
+        let mut command = self.desktop.command("sh");
         command
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(program()?)
             .args(arguments)
             .env("SHELL", "/bin/bash")
             .env("TURNKEEP_LOG", "info,turnkeep=debug,turnkeep_engine=debug")
             .env_remove("TURNKEEP_HOME")
+            .env("PATH", format!("{}:{}", self.browser.bin().display(), self.desktop.env()["PATH"]))
             .envs(self.inspector.env())
+            .envs(more.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
         self.child = Some(command.spawn().context("starting the application")?);
-        wait::until("tray icon of the application", || self.desktop.tray_item().ok())?;
         Ok(())
     }
 

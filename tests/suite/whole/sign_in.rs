@@ -1,13 +1,12 @@
-//! Signing in with the provider's own flows: by device code and by browser, into the OS keychain.
+//! Signing in with the provider's own flows: by device code, into the OS keychain.
 
 use anyhow::{Context, Result, ensure};
 use harness::mock_model::{DeviceCode, Identity, Reply};
-use harness::wait;
 
 use super::app::{App, Setup};
 
 /// A turn on the account that was just made runs with its bearer.
-fn a_turn_runs(app: &App) -> Result<()> {
+pub(super) fn a_turn_runs(app: &App) -> Result<()> {
     app.mock.on("Who am I", vec![Reply::say("You are signed in.")]);
     app.new_session("Signed in")?;
     app.send("Who am I")?;
@@ -18,7 +17,7 @@ fn a_turn_runs(app: &App) -> Result<()> {
 }
 
 /// The credential is in the keychain, put there by Codex, and in no file of its home.
-fn in_the_keychain_only(app: &App) -> Result<()> {
+pub(super) fn in_the_keychain_only(app: &App) -> Result<()> {
     let items = app.desktop.keyring_items()?;
     ensure!(items.iter().any(|item| item.attributes.get("service").is_some_and(|s| s == "Codex Auth")), "{items:?}");
     Ok(())
@@ -45,23 +44,5 @@ fn by_device_code_into_the_keychain() -> Result<()> {
         in_the_keychain_only(app)?;
         app.click("settings-back")?;
         a_turn_runs(app)
-    })
-}
-
-#[test]
-fn a_browser_sign_in_can_be_given_up() -> Result<()> {
-    App::run(Setup::default(), |app| {
-        app.open_window()?;
-        app.pass_welcome()?;
-        app.click("open-settings")?;
-        app.click("add-account")?;
-        app.click("method-browser")?;
-        app.click("sign-in-start")?;
-        wait::until("process that signs in", || (app.codex().ok()?.len() == 1).then_some(()))?;
-        app.page()?.wait_for("[data-testid=sign-in-cancel]")?;
-        app.picture("browser-sign-in")?;
-        app.click("sign-in-cancel")?;
-        wait::until("end of the process that signed in", || app.codex().ok()?.is_empty().then_some(()))?;
-        Ok(())
     })
 }

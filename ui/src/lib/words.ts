@@ -182,7 +182,7 @@ export const words = {
     oldAccountNowhere: "Steering still reaches this turn; queued messages wait until you sign in.",
     failedTurn: (provider: string) => `${provider} stopped before the turn was complete.`,
     filesStay: "The files it changed stay as they are.",
-    keepsStopping: (provider: string) => `${provider} keeps stopping in this folder`,
+    cannotGoOn: (provider: string) => `${provider} cannot go on in this session`,
     tryAgain: "Try again",
     sendAgain: "Send again",
     drop: "Drop it",

@@ -175,10 +175,10 @@ pub(super) fn of_sign_in(error: Option<&str>, cancelled: bool) -> Failure {
         )
     } else if lower.contains("denied") {
         other("The sign-in was refused in the browser. Nothing was changed; you can try again.")
-    } else if lower.contains("address already in use") || lower.contains("1455") {
+    } else if lower.contains("already in use") {
         other(
-            "The address that the browser returns to (127.0.0.1:1455) is in use by another program. Close that \
-             program, or sign in with a device code.",
+            "Both addresses that the browser could return to (127.0.0.1:1455 and 127.0.0.1:1457) are in use by other \
+             programs. Close one of them and try again, or sign in with a device code.",
         )
     } else if lower.contains("device auth") {
         other("OpenAI did not accept the device code. Start again; codes run out after some minutes.")

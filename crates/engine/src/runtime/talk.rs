@@ -30,7 +30,6 @@ pub(super) struct Talk<T> {
     pub(super) protocol: Box<dyn Protocol>,
     pub(super) tell: T,
     pub(super) channels: Channels,
-    pub(super) unread: Unread,
     pub(super) alarm: Alarm,
     /// Length of the last line that had no end.
     pub(super) trailing: Option<u64>,

@@ -123,7 +123,8 @@ impl Session {
                 return;
             }
             "thread/unsubscribe" => json!({ "status": "unsubscribed" }),
-            "thread/list" | "thread/loaded/list" | "thread/turns/list" | "model/list" | "thread/backgroundTerminals/list" => {
+            "thread/turns/list" => self.history(at),
+            "thread/list" | "thread/loaded/list" | "model/list" | "thread/backgroundTerminals/list" => {
                 json!({ "data": [], "nextCursor": null })
             }
             "account/logout" => {
@@ -147,6 +148,30 @@ impl Session {
             }
         };
         reply(&at.request, &result);
+    }
+
+    /// What it was sent on this thread, in this life and in those before: an agent that forgets would be told twice.
+    fn history(&self, at: &At) -> Value {
+        let text = std::fs::read_to_string(&self.script.record).unwrap_or_default();
+        let mut turns: Vec<Value> = Vec::new();
+        for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let (message, params) = (&line["in"], &line["in"]["params"]);
+            let sent = message["method"] == "turn/start" || message["method"] == "turn/steer";
+            if sent && params["threadId"] == at.thread.as_str() {
+                let id = format!("past-{}", turns.len());
+                let mut turn = turn_of(&id, "interrupted");
+                turn["items"] = json!([{
+                    "type": "userMessage", "id": format!("{id}-user"), "clientId": params["clientUserMessageId"],
+                    "content": params["input"],
+                }]);
+                turns.push(turn);
+            }
+            if let (Some(status), Some(last)) = (line.get("ended"), turns.last_mut()) {
+                last["status"] = status.clone();
+            }
+        }
+        turns.reverse();
+        json!({ "data": turns, "nextCursor": null })
     }
 
     fn open_thread(&self, method: &str, at: &At) {
@@ -319,6 +344,8 @@ impl Session {
             known.running.take()
         };
         let Some((thread, turn)) = running else { return };
+        // A record that cannot be written is no reason to keep an end back.
+        let _ = self.record(&json!({ "ended": status }));
         let kind = if status == "failed" { "systemError" } else { "idle" };
         let idle = json!({ "threadId": thread, "status": { "type": kind } });
         notify("thread/status/changed", &idle);

@@ -75,7 +75,9 @@ impl Machine {
             self.lost(asked, &record);
         }
         if self.signing_in() {
-            self.sign_in_ended(Err(ended(&record)));
+            let message =
+                format!("The Codex process {} before the sign-in was done. Nothing was changed; try again.", end(&record));
+            self.sign_in_ended(Err(Failure { message, ..ended(&record) }));
         }
         for session in self.sessions.keys().copied().collect::<Vec<_>>() {
             self.close_session(session, &record);
@@ -127,7 +129,10 @@ impl Machine {
     /// A request whose answer will never come.
     fn lost(&mut self, asked: Asked, record: &TransportRecord) {
         match asked {
-            Asked::SignOut => self.sign_out_ended(Err(ended(record))),
+            Asked::SignOut => {
+                let message = format!("The Codex process {} before the sign-out was done.", end(record));
+                self.sign_out_ended(Err(Failure { message, ..ended(record) }));
+            }
             Asked::Probe(probe) => self.probe_ended(&probe, ProbeAnswer::CannotTell),
             Asked::Steer { session, turn, message } => self.steer_lost(session, turn.0, &message, record),
             // Told with their session, or of no interest without a process.
@@ -211,14 +216,18 @@ fn ended(record: &TransportRecord) -> Failure {
             detail: None,
         };
     }
-    let how = match (record.exit_code, record.signal) {
+    Failure {
+        class: FailureClass::TransportClosed(Box::new(record.clone())),
+        message: format!("The Codex process {} before its work was done. The session and its history are kept.", end(record)),
+        detail: None,
+    }
+}
+
+/// How the process or its transport ended.
+fn end(record: &TransportRecord) -> String {
+    match (record.exit_code, record.signal) {
         (Some(code), _) => format!("ended with code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => format!("closed its {} ({})", record.stream, record.how),
-    };
-    Failure {
-        class: FailureClass::TransportClosed(Box::new(record.clone())),
-        message: format!("The Codex process {how} before its work was done. The session and its history are kept."),
-        detail: None,
     }
 }

@@ -151,10 +151,10 @@ fn sign_ins_that_fail_say_what_to_do() {
         ],
     );
     check(
-        Some("failed to start login server: Address already in use (os error 98)"),
+        Some("failed to start login server: Port 127.0.0.1:1457 is already in use"),
         false,
         expect![
-            "Other: The address that the browser returns to (127.0.0.1:1455) is in use by another program. Close that program, or sign in with a device code."
+            "Other: Both addresses that the browser could return to (127.0.0.1:1455 and 127.0.0.1:1457) are in use by other programs. Close one of them and try again, or sign in with a device code."
         ],
     );
     check(

@@ -91,6 +91,8 @@ pub(super) struct Candidate {
     pub(super) ask: &'static str,
     /// Whether that was done.
     pub(super) done: fn(&Rig) -> bool,
+    /// Whether it signs out by itself when it is asked to.
+    pub(super) signs_out: bool,
     /// How long anything may take.
     pub(super) patience: Duration,
     /// Whether a model was asked, whose requests can be looked at.
@@ -120,6 +122,7 @@ const MOCKED: Candidate = Candidate {
     hold_completes: true,
     ask: "Please ask for it",
     done: |rig| rig.path("work/asked.txt").exists(),
+    signs_out: true,
     patience: PATIENCE,
     asks_a_model: true,
 };
@@ -236,6 +239,8 @@ pub(super) const opencode: Candidate = Candidate {
     name: "opencode",
     provider: "opencode",
     prepare: prepare_opencode,
+    // Its sign-ins are ended by its own program, in a terminal.
+    signs_out: false,
     // Its first start in a home takes some seconds of a whole core.
     patience: PATIENCE.saturating_mul(6),
     ..MOCKED_CLIENT

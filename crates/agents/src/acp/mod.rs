@@ -85,6 +85,8 @@ impl AcpAgent {
                 goals: Goals::None,
                 history_probe: false,
                 approvals: true,
+                // A history can be had by opening the session, and in no other way.
+                threads: false,
             },
             sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },
             program: entry.program.clone(),

@@ -33,9 +33,9 @@ impl Machine {
                 let failure = words::timeout(&self.entry, "add to the running turn");
                 self.fault(Some(session), failure);
             }
-            Asked::Sessions => {
-                let failure = words::timeout(&self.entry, "list its sessions");
-                self.fault(None, failure);
+            Asked::Sessions { ask } => {
+                let result = Err(words::timeout(&self.entry, "list its sessions"));
+                self.event(AgentEvent::Threads { ask, result });
             }
             Asked::SignOut => {
                 let failure = words::timeout(&self.entry, "sign out");
@@ -53,7 +53,9 @@ impl Machine {
         self.sign_in_ended(Err(failure.clone()));
         self.sign_out_ended(Err(failure.clone()));
         for asked in asked {
-            if let Asked::Steer { session, turn, message, .. } = asked {
+            if let Asked::Sessions { ask } = asked {
+                self.event(AgentEvent::Threads { ask, result: Err(failure.clone()) });
+            } else if let Asked::Steer { session, turn, message, .. } = asked {
                 let detail = format!("message {message} was being added to turn {turn}; whether it arrived is not known");
                 self.fault(Some(session), Failure { detail: Some(detail), ..failure.clone() });
             }
@@ -136,7 +138,7 @@ impl Machine {
             }
             AgentCommand::SignIn { .. } => self.event(AgentEvent::SignInEnded { result: Err(failure) }),
             AgentCommand::SignOut => self.event(AgentEvent::SignedOut { result: Err(failure) }),
-            AgentCommand::ListThreads { .. } => self.fault(None, failure),
+            AgentCommand::ListThreads { ask, .. } => self.event(AgentEvent::Threads { ask, result: Err(failure) }),
             AgentCommand::Interrupt { .. }
             | AgentCommand::Answer { .. }
             | AgentCommand::SetGoal { .. }

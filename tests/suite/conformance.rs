@@ -31,7 +31,7 @@ fn run(agent: &agents::Candidate, case: &Case) {
         let more = rig.map(Rig::told).unwrap_or_default();
         panic!("{} for {}: {error:#}\n{more}", case.name, agent.name);
     };
-    match Rig::start(agent, case.relay, harness::wait::PATIENCE) {
+    match Rig::start(agent, case.relay, agent.patience) {
         Err(error) => told(error, None),
         Ok(mut rig) => match (case.check)(&mut rig).and_then(|()| rig.leaves_nothing()) {
             Err(error) => told(error, Some(&rig)),

@@ -1,11 +1,13 @@
 //! The agents: how each is started against the mock model, its wire's words, and what is typed to make it do something.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use harness::fake_agent::{Action, FakeAgent, Script};
 use harness::mock_model::Reply;
 use harness::real_codex;
+use harness::wait::PATIENCE;
 use serde_json::json;
 use turnkeep_model::ProviderId;
 use turnkeep_model::port::{ApprovalMode, SessionSettings};
@@ -89,6 +91,10 @@ pub(super) struct Candidate {
     pub(super) ask: &'static str,
     /// Whether that was done.
     pub(super) done: fn(&Rig) -> bool,
+    /// Whether it signs out by itself when it is asked to.
+    pub(super) signs_out: bool,
+    /// How long anything may take.
+    pub(super) patience: Duration,
     /// Whether a model was asked, whose requests can be looked at.
     pub(super) asks_a_model: bool,
 }
@@ -116,6 +122,8 @@ const MOCKED: Candidate = Candidate {
     hold_completes: true,
     ask: "Please ask for it",
     done: |rig| rig.path("work/asked.txt").exists(),
+    signs_out: true,
+    patience: PATIENCE,
     asks_a_model: true,
 };
 
@@ -227,8 +235,16 @@ fn prepare_claude(rig: &Rig) -> Result<Real> {
 }
 
 #[expect(non_upper_case_globals, reason = "it names a module of tests")]
-pub(super) const opencode: Candidate =
-    Candidate { name: "opencode", provider: "opencode", prepare: prepare_opencode, ..MOCKED_CLIENT };
+pub(super) const opencode: Candidate = Candidate {
+    name: "opencode",
+    provider: "opencode",
+    prepare: prepare_opencode,
+    // Its sign-ins are ended by its own program, in a terminal.
+    signs_out: false,
+    // Its first start in a home takes some seconds of a whole core.
+    patience: PATIENCE.saturating_mul(6),
+    ..MOCKED_CLIENT
+};
 
 fn prepare_opencode(rig: &Rig) -> Result<Real> {
     script(rig);
@@ -239,11 +255,18 @@ fn prepare_opencode(rig: &Rig) -> Result<Real> {
         "autoupdate": false, "share": "disabled", "model": "mock/mock", "small_model": "mock/mock",
         "provider": { "mock": provider },
     });
+    let nowhere = "http://127.0.0.1:9/";
     let variables = [
         ("OPENCODE_CONFIG_CONTENT", config.to_string()),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
         ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+        // It would look for a newer plug-in of its own: nothing here leaves the computer.
+        ("HTTP_PROXY", nowhere.to_owned()),
+        ("HTTPS_PROXY", nowhere.to_owned()),
+        ("NO_PROXY", "127.0.0.1,localhost".to_owned()),
+        ("npm_config_registry", nowhere.to_owned()),
+        ("npm_config_fetch_retries", "0".to_owned()),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
     Ok(Real { program: installed("opencode-linux-x64/bin/opencode")?, arguments: Vec::new(), variables })

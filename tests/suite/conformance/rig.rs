@@ -322,7 +322,7 @@ impl Rig {
                         TranscriptEvent::Delta { stream: DeltaStream::AgentMessage, text, .. } => Some(text.to_string()),
                         TranscriptEvent::Upsert(entry) => unfinished(&entry),
                         TranscriptEvent::Page(page) => page.entries.iter().find_map(unfinished),
-                        TranscriptEvent::Delta { .. } => None,
+                        TranscriptEvent::Delta { .. } | TranscriptEvent::Diff { .. } => None,
                     };
                     if let Some(words) = words.filter(|words| !words.trim().is_empty()) {
                         return anyhow::Ok(words);

@@ -39,14 +39,14 @@ fn with_nothing_installed_one_click_begins_a_session_that_really_works() -> Resu
         app.picture("demo-change")?;
         app.click("approval-allow")?;
 
-        app.close_window()?;
+        // Whoever looks elsewhere is told.
+        app.click("open-settings")?;
         let told = app
             .desktop
             .wait_notification("of the finished turn", |n| n.summary.contains("demo agent") || n.body.contains("demo agent"))?;
         ensure!(fs::read_to_string(&scratch).context("the change")?.contains("The tour"));
         app.picture_of_notification("demo-finished")?;
         app.desktop.choose_action(&told, "Open")?;
-        app.attach()?;
         app.see("entry-agent", "That was the tour")?;
         app.picture("demo-done")?;
         ensure!(app.mock.requests().is_empty(), "something was asked for over the network");

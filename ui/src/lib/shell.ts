@@ -46,7 +46,6 @@ export const closeSession = () => call("close_session");
 export const transcriptPage = (session: string, before: number | null, limit: number) =>
   call<TranscriptPage>("transcript_page", { session, before, limit });
 
-export const tryDemo = (title: string) => call<string>("try_demo", { title });
 export const findEntries = (session: string, text: string, before: number | null) =>
   call<Matches>("find_entries", { session, text, before });
 export const turnChanges = (session: string, turn: string) => call<TurnDiff | null>("turn_changes", { session, turn });
@@ -56,6 +55,7 @@ export const providerThreads = (provider: string, cursor: string | null) =>
 
 export const createSession = (provider: string, folder: string, title: string, settings: SessionSettings, thread: string | null = null) =>
   call<string>("create_session", { provider, folder, title, settings, thread });
+export const tryDemo = (title: string) => call<string>("try_demo", { title });
 export const send = (session: string, message: string, text: string) => call("send", { session, message, text });
 export const steer = (session: string, message: string, text: string) => call("steer", { session, message, text });
 export const editQueued = (session: string, message: string, text: string) => call("edit_queued", { session, message, text });

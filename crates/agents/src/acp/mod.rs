@@ -85,7 +85,7 @@ impl AcpAgent {
                 goals: Goals::None,
                 history_probe: false,
                 approvals: true,
-                // A history is told with a loading, and cannot be asked for.
+                // A history can be had by opening the session, and in no other way.
                 threads: false,
             },
             sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },

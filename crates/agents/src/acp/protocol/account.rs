@@ -103,7 +103,6 @@ impl Machine {
             goals: Goals::None,
             history_probe: false,
             approvals: true,
-            // A history is told with a loading, and cannot be asked for.
             threads: false,
         }
     }

@@ -34,8 +34,8 @@ impl Machine {
                 self.fault(Some(session), failure);
             }
             Asked::Sessions { ask } => {
-                let failure = words::timeout(&self.entry, "list its sessions");
-                self.event(AgentEvent::Threads { ask, result: Err(failure) });
+                let result = Err(words::timeout(&self.entry, "list its sessions"));
+                self.event(AgentEvent::Threads { ask, result });
             }
             Asked::SignOut => {
                 let failure = words::timeout(&self.entry, "sign out");
@@ -53,7 +53,9 @@ impl Machine {
         self.sign_in_ended(Err(failure.clone()));
         self.sign_out_ended(Err(failure.clone()));
         for asked in asked {
-            if let Asked::Steer { session, turn, message, .. } = asked {
+            if let Asked::Sessions { ask } = asked {
+                self.event(AgentEvent::Threads { ask, result: Err(failure.clone()) });
+            } else if let Asked::Steer { session, turn, message, .. } = asked {
                 let detail = format!("message {message} was being added to turn {turn}; whether it arrived is not known");
                 self.fault(Some(session), Failure { detail: Some(detail), ..failure.clone() });
             }

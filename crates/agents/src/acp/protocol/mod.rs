@@ -78,7 +78,9 @@ enum Asked {
         message: MessageId,
         text: String,
     },
-    Sessions { ask: u64 },
+    Sessions {
+        ask: u64,
+    },
 }
 
 /// What is done at a time.

@@ -187,7 +187,7 @@ fn a_history_is_told_whole_and_in_order() {
     let page = |entries: &[String], next: &str| format!(r#"{{"result":{{"data":[{}],"nextCursor":{next}}}}}"#, entries.join(","));
     play.answer("thread/items/list", &page(&[entry("t2", "c"), entry("t1", "b")], "\"next\""));
     play.answer("thread/items/list", &page(&[entry("t1", "a")], "null"));
-    let [AgentEvent::History { items, .. }] = &play.take()[..] else { panic!("a history") };
+    let [AgentEvent::History { result: Ok(items), .. }] = &play.take()[..] else { panic!("a history") };
     let told: Vec<_> = items
         .iter()
         .map(|(turn, item)| {
@@ -213,7 +213,7 @@ fn a_thread_of_an_older_codex_is_read_turn_by_turn() {
     };
     play.answer("thread/turns/list", &turn("t2"));
     play.answer("thread/turns/list", &turn("t1").replace("\"t1\",\"data\"", "null,\"data\""));
-    let [AgentEvent::History { items, .. }] = &play.take()[..] else { panic!("a history") };
+    let [AgentEvent::History { result: Ok(items), .. }] = &play.take()[..] else { panic!("a history") };
     let told: Vec<_> = items.iter().map(|(turn, item)| (turn.as_str(), item.id.as_str())).collect();
     assert_eq!(told, [("t1", "item-1"), ("t1", "item-2"), ("t2", "item-1"), ("t2", "item-2")]);
 

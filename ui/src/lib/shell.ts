@@ -10,6 +10,9 @@ export interface Transport {
   watch(onEvents: (events: WindowEvent[]) => void): Promise<void>;
 }
 
+/** One of the person's own agents. */
+export interface OwnAgent { id: string; name: string; commandLine: string }
+
 export interface OpenedLink { host: string; opened: boolean }
 export interface Diagnostics { version: string; logs: string; data: string; [name: string]: string }
 
@@ -71,6 +74,9 @@ export const renameAccount = (account: string, label: string) => call("rename_ac
 export const removeAccount = (account: string) => call("remove_account", { account });
 export const unlockKeychain = () => call("unlock_keychain");
 export const rescanProviders = () => call("rescan_providers");
+export const ownAgents = () => call<OwnAgent[]>("own_agents");
+export const addOwnAgent = (agent: OwnAgent) => call("add_own_agent", { agent });
+export const removeOwnAgent = (id: string) => call("remove_own_agent", { id });
 
 export const changeSettings = (settings: Settings) => call("change_settings", { settings });
 export const openLink = (url: string, confirmed: boolean) => call<OpenedLink>("open_link", { url, confirmed });

@@ -30,6 +30,7 @@ fn typescript() -> String {
         AccountState,
         Keychain,
         SignInMethod,
+        SignInOffer,
         SignIn,
         Model,
         RateLimit,

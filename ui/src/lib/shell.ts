@@ -66,7 +66,7 @@ export const tryAgain = (session: string) => call("try_again", { session });
 export const resolveUnknown = (session: string, resend: boolean) => call("resolve_unknown", { session, resend });
 
 export const signIn = (provider: string, account: string | null, label: string, method: SignInMethod, key: string | null, offer: string | null = null) =>
-  call<string>("sign_in", { provider, account, label, method, key, offer });
+  call<string>("sign_in", { provider, account, label, method, key, ...(offer === null ? {} : { offer }) });
 export const cancelSignIn = (signInId: string) => call("cancel_sign_in", { signIn: signInId });
 export const signOut = (account: string, now: boolean) => call("sign_out", { account, now });
 export const useAccount = (account: string) => call("use_account", { account });

@@ -11,6 +11,7 @@ mod folder;
 mod instance;
 mod links;
 mod notify;
+mod own_agents;
 #[cfg(test)]
 mod permissions;
 #[cfg(target_os = "linux")]

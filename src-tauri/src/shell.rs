@@ -27,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) places: Places,
     pub(crate) home: String,
     cards: Vec<Card>,
+    /// What is wrong with the person's own agents, and when that was found.
+    problems: (i64, Vec<String>),
     /// The window has the keyboard.
     focused: AtomicBool,
     looking: Mutex<Looking>,
@@ -54,12 +56,18 @@ pub(crate) struct Show {
 
 impl Inner {
     /// With the receiver of wishes to see the window.
-    pub(crate) fn new(engine: Handle, places: Places, agents: &[Arc<dyn Agent>]) -> (Shell, mpsc::UnboundedReceiver<Show>) {
+    pub(crate) fn new(
+        engine: Handle,
+        places: Places,
+        agents: &[Arc<dyn Agent>],
+        problems: Vec<String>,
+    ) -> (Shell, mpsc::UnboundedReceiver<Show>) {
         let (shows, showing) = mpsc::unbounded_channel();
         let shell = Self {
             engine,
             places,
             home: std::env::home_dir().map(|home| home.to_string_lossy().into_owned()).unwrap_or_default(),
+            problems: (clock::now().wall, problems),
             cards: agents.iter().map(|agent| agent.card().clone()).collect(),
             focused: AtomicBool::new(false),
             looking: Mutex::default(),
@@ -81,7 +89,11 @@ impl Inner {
     /// The engine's snapshot in the terms of the views.
     pub(crate) fn view<T>(&self, snapshot: &Snapshot, look: impl FnOnce(&Facts<'_>) -> T) -> T {
         let recovery = snapshot.recovery.as_ref();
-        let recovery = recovery.map(|found| dto::Recovery { at: found.at, lines: found.lines.clone() });
+        let mut recovery = recovery.map(|found| dto::Recovery { at: found.at, lines: found.lines.clone() });
+        let (at, problems) = &self.problems;
+        if !problems.is_empty() {
+            recovery.get_or_insert_with(|| dto::Recovery { at: *at, lines: Vec::new() }).lines.extend(problems.iter().cloned());
+        }
         look(&Facts {
             state: &snapshot.state,
             cards: &self.cards,

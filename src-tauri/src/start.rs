@@ -6,7 +6,12 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use tauri::{App, AppHandle, Builder, RunEvent};
-use turnkeep_engine::{Config, Ended, Engine, Places, StartError, lock::LockError, logs};
+use turnkeep_engine::{
+    Config, Ended, Engine, Places, StartError,
+    lock::LockError,
+    logs,
+    own_agents::{self, Agents},
+};
 
 use crate::{
     args::Opening,
@@ -59,13 +64,16 @@ pub(crate) fn run(opening: Opening) -> Result<ExitCode, String> {
     #[cfg(not(target_os = "linux"))]
     let dark = false;
 
-    let agents = turnkeep_agents::builtin();
+    let Agents { all: agents, problems } = own_agents::all(&places);
     let config = Config { places: places.clone(), agents: agents.clone(), environment: None };
     let (engine, handle) = Engine::start(config).map_err(|error| explain(&error))?;
-    let (shell, shows) = Inner::new(handle, places, &agents);
+    let (shell, shows) = Inner::new(handle, places, &agents, problems);
 
     let builder = Builder::default().manage(Arc::clone(&shell)).invoke_handler(tauri::generate_handler![
         commands::answer,
+        crate::own_agents::add_own_agent,
+        crate::own_agents::own_agents,
+        crate::own_agents::remove_own_agent,
         commands::archive_session,
         commands::attach_server,
         commands::cancel_sign_in,

@@ -11,6 +11,7 @@ pub mod feed;
 mod handle;
 pub mod lock;
 pub mod logs;
+pub mod own_agents;
 mod perform;
 pub mod places;
 #[cfg(test)]

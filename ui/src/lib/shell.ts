@@ -10,6 +10,9 @@ export interface Transport {
   watch(onEvents: (events: WindowEvent[]) => void): Promise<void>;
 }
 
+/** One of the person's own agents. */
+export interface OwnAgent { id: string; name: string; commandLine: string }
+
 export interface OpenedLink { host: string; opened: boolean }
 export interface Diagnostics { version: string; logs: string; data: string; [name: string]: string }
 
@@ -72,7 +75,7 @@ export const tryAgain = (session: string) => call("try_again", { session });
 export const resolveUnknown = (session: string, resend: boolean) => call("resolve_unknown", { session, resend });
 
 export const signIn = (provider: string, account: string | null, label: string, method: SignInMethod, key: string | null, offer: string | null = null) =>
-  call<string>("sign_in", { provider, account, label, method, key, offer });
+  call<string>("sign_in", { provider, account, label, method, key, ...(offer === null ? {} : { offer }) });
 export const cancelSignIn = (signInId: string) => call("cancel_sign_in", { signIn: signInId });
 export const attachServer = (provider: string, address: string, label: string) => call("attach_server", { provider, address, label });
 export const signOut = (account: string, now: boolean) => call("sign_out", { account, now });
@@ -81,6 +84,9 @@ export const renameAccount = (account: string, label: string) => call("rename_ac
 export const removeAccount = (account: string) => call("remove_account", { account });
 export const unlockKeychain = () => call("unlock_keychain");
 export const rescanProviders = () => call("rescan_providers");
+export const ownAgents = () => call<OwnAgent[]>("own_agents");
+export const addOwnAgent = (agent: OwnAgent) => call("add_own_agent", { agent });
+export const removeOwnAgent = (id: string) => call("remove_own_agent", { id });
 
 export const changeSettings = (settings: Settings) => call("change_settings", { settings });
 export const openLink = (url: string, confirmed: boolean) => call<OpenedLink>("open_link", { url, confirmed });

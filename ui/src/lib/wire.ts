@@ -89,6 +89,16 @@ export type Keychain = { "type": "unknown" } | { "type": "unlocked" } | { "type"
 
 export type SignInMethod = "browser" | "deviceCode" | "apiKey" | "advertised" | "elsewhere";
 
+export type SignInOffer = { id: string, name: string, description: string, 
+/**
+ * A key must be typed.
+ */
+needsKey: boolean, 
+/**
+ * To be run by the person in a terminal, where the agent cannot do it itself.
+ */
+command: string | null, };
+
 export type SignIn = { id: string, provider: string, account: string, method: SignInMethod, url: string | null, code: string | null, failure: Failure | null, };
 
 export type Model = { id: string, name: string, description: string, efforts: Array<string>, defaultEffort: string | null, isDefault: boolean, };

@@ -31,6 +31,7 @@ fn typescript() -> String {
         AccountState,
         Keychain,
         SignInMethod,
+        SignInOffer,
         SignIn,
         Model,
         RateLimit,

@@ -146,7 +146,7 @@ fn shell(folder: &Folder) -> (Shell, mpsc::UnboundedReceiver<Show>) {
     let places = Places::below(&folder.0.join("home"));
     let config = Config { places: places.clone(), agents: Vec::new(), environment: Some(BTreeMap::new()) };
     let (_engine, handle) = Engine::start(config).unwrap();
-    Inner::new(handle, places, &[])
+    Inner::new(handle, places, &[], Vec::new())
 }
 
 fn completed(key: &str) -> Shown {

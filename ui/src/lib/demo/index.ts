@@ -104,6 +104,7 @@ export class DemoShell implements Transport {
       case "set_goal": this.change(id, { goal: args.goal as Session["goal"] }); return null;
       case "mark_read": if (found) this.change(id, { unread: false, group: found.group === "finished" ? "idle" : found.group }); return null;
       case "change_settings": this.snapshot = { ...this.snapshot, settings: args.settings as Snapshot["settings"] }; this.emit(); return null;
+      case "own_agents": return [];
       case "sign_in": return this.signIn(args);
       case "cancel_sign_in": this.snapshot = { ...this.snapshot, signIns: this.snapshot.signIns.filter((s) => s.id !== args.signIn) }; this.emit(); return null;
       case "open_link": {

@@ -382,3 +382,6 @@ impl Protocol for Machine {
 fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
+
+#[cfg(test)]
+mod tests;

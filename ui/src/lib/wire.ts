@@ -35,6 +35,7 @@ install: Array<string>,
  * It is part of the application: there is nothing to install, and nobody to sign in.
  */
 builtIn: boolean, 
+/**
  * A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
  */
 serve: string | null, canSteer: boolean, hasGoals: boolean, 

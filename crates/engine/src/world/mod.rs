@@ -288,12 +288,7 @@ impl World {
     }
 
     /// See who a server is that somebody else started, and let go of it again.
-    pub fn greet(
-        &self,
-        provider: ProviderId,
-        address: ServerAddress,
-        answer: oneshot::Sender<Result<Greeting, Failure>>,
-    ) {
+    pub fn greet(&self, provider: ProviderId, address: ServerAddress, answer: oneshot::Sender<Result<Greeting, Failure>>) {
         let shared = Arc::clone(&self.shared);
         // Not waited for at the end: nothing of it is left when its task is.
         tokio::spawn(async move {

@@ -239,6 +239,7 @@ impl Play {
                     TranscriptEvent::Delta { text, .. } => text.to_string(),
                     TranscriptEvent::Upsert(entry) => said(&entry.item),
                     TranscriptEvent::Page(page) => page.entries.iter().map(|entry| said(&entry.item)).collect(),
+                    TranscriptEvent::Diff { .. } => String::new(),
                 };
                 heard.push_str(&said);
                 if heard.contains(text) {

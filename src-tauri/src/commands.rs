@@ -2,13 +2,15 @@
 //!
 //! Nothing is decided here but whether a wish makes sense at all. A key that is typed goes to the vault and nowhere else.
 
+pub(crate) mod look;
+
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::Deserialize;
 use tauri::{AppHandle, State, WebviewWindow, ipc::Channel};
 use turnkeep_engine::{Ack, Handle, ReadError, Refused};
 use turnkeep_model::{
-    AccountId, ApprovalId, Input, MessageId, ProviderId, SessionId, SignInId,
+    AccountId, ApprovalId, Input, MessageId, ProviderId, SessionId, SignInId, ThreadRef,
     port::{GoalSpec, SignInMethod},
     state::Asker,
 };
@@ -16,7 +18,7 @@ use turnkeep_view::{answer, dto, snapshot};
 
 use crate::{folder, links, pump, pump::Pump, shell::Shell, window};
 
-type Done<T = ()> = Result<T, dto::CommandError>;
+pub(crate) type Done<T = ()> = Result<T, dto::CommandError>;
 
 /// Entries of a transcript in one page, and the most that may be asked for.
 const PAGE: usize = 200;
@@ -33,7 +35,7 @@ impl fmt::Debug for Key {
     }
 }
 
-fn refused(code: &str, message: impl Into<String>) -> dto::CommandError {
+pub(crate) fn refused(code: &str, message: impl Into<String>) -> dto::CommandError {
     dto::CommandError { code: code.to_owned(), message: message.into() }
 }
 
@@ -44,16 +46,16 @@ fn not_taken(why: &Refused) -> dto::CommandError {
     }
 }
 
-fn not_read(why: &ReadError) -> dto::CommandError {
+pub(crate) fn not_read(why: &ReadError) -> dto::CommandError {
     refused("other", why.to_string())
 }
 
-fn number<T>(text: &str, of: impl FnOnce(u64) -> T) -> Done<T> {
+pub(crate) fn number<T>(text: &str, of: impl FnOnce(u64) -> T) -> Done<T> {
     u64::from_str(text).map(of).map_err(|_| refused("notFound", "There is no such entry."))
 }
 
 /// The session with this id, if there is one: a wish about another would be lost without a word.
-fn session(engine: &Handle, id: &str) -> Done<SessionId> {
+pub(crate) fn session(engine: &Handle, id: &str) -> Done<SessionId> {
     let id = number(id, SessionId)?;
     let known = engine.snapshot().state.sessions.contains_key(&id);
     if known { Ok(id) } else { Err(refused("notFound", "This session does not exist any more.")) }
@@ -112,12 +114,22 @@ pub(crate) async fn create_session(
     folder: String,
     title: String,
     settings: dto::SessionSettings,
+    thread: Option<String>,
 ) -> Done<String> {
     let folder = folder::check(&folder, &shell.home).map_err(|why| refused("folder", why))?;
     let settings = snapshot::session_settings_from(settings);
-    let made = shell.engine.create_session(ProviderId::new(provider), folder, title, settings, None).await;
+    let made = shell
+        .engine
+        .create_session(ProviderId::new(provider.clone()), folder, title, settings, thread.clone().map(ThreadRef::new))
+        .await;
     let made = made.map_err(|why| not_taken(&why))?;
-    made.session.map(|id| id.to_string()).ok_or_else(|| refused("notFound", "There is no such provider."))
+    let known = || {
+        let thread = thread.map(ThreadRef::new)?;
+        let state = shell.engine.snapshot().state;
+        let mut of_provider = state.sessions.iter().filter(|(_, session)| session.provider.as_str() == provider);
+        of_provider.find(|(_, session)| session.thread.as_ref() == Some(&thread)).map(|(id, _)| *id)
+    };
+    made.session.or_else(known).map(|id| id.to_string()).ok_or_else(|| refused("notFound", "There is no such provider."))
 }
 
 #[tauri::command]
@@ -188,6 +200,13 @@ pub(crate) async fn archive_session(shell: State<'_, Shell>, session: String, ar
 pub(crate) async fn mark_read(shell: State<'_, Shell>, session: String) -> Done {
     let session = self::session(&shell.engine, &session)?;
     submit(&shell.engine, Input::MarkRead { session }).await.map(drop)
+}
+
+/// Said when the window turns to something else: everything up to now was seen.
+#[tauri::command]
+pub(crate) async fn seen(shell: State<'_, Shell>, session: String) -> Done {
+    let session = self::session(&shell.engine, &session)?;
+    submit(&shell.engine, Input::Seen { session }).await.map(drop)
 }
 
 #[tauri::command]
@@ -304,6 +323,12 @@ pub(crate) async fn check_folder(shell: State<'_, Shell>, path: String) -> Done<
     let home = shell.home.clone();
     let checked = tauri::async_runtime::spawn_blocking(move || folder::check(&path, &home).err()).await;
     checked.map_err(|error| refused("other", error.to_string()))
+}
+
+#[tauri::command]
+pub(crate) async fn cancel_quit(shell: State<'_, Shell>) -> Done {
+    let ack = shell.engine.cancel_quit().await.map_err(|why| not_taken(&why))?;
+    if ack.changed { Ok(()) } else { Err(refused("other", "It is too late: everything is being ended already.")) }
 }
 
 #[tauri::command(async)]

@@ -107,6 +107,7 @@ fn of(session: SessionId, event: TranscriptEvent) -> dto::TranscriptEvent {
     match event {
         TranscriptEvent::Page(page) => dto::TranscriptEvent::Page { page: self::page(session, page) },
         TranscriptEvent::Upsert(found) => dto::TranscriptEvent::Upsert { entry: entry(&found) },
+        TranscriptEvent::Diff { turn, counts } => dto::TranscriptEvent::Changes { changes: transcript::changes(turn, &counts) },
         TranscriptEvent::Delta { item, stream, text } => {
             dto::TranscriptEvent::Delta { id: item.to_string(), stream: transcript::stream(stream), text: text.to_string() }
         }
@@ -115,7 +116,8 @@ fn of(session: SessionId, event: TranscriptEvent) -> dto::TranscriptEvent {
 
 /// A page as a screen shows it.
 pub(crate) fn page(session: SessionId, page: store::Page) -> dto::TranscriptPage {
-    transcript::page(session, page.entries.iter().map(entry).collect(), page.before, page.total)
+    let changes = page.diffs.iter().map(|(turn, diff)| transcript::changes(*turn, diff)).collect();
+    transcript::page(session, page.entries.iter().map(entry).collect(), page.before, page.total, changes)
 }
 
 fn entry(found: &store::Entry) -> dto::Entry {

@@ -4,6 +4,7 @@
 
 mod app;
 mod crash;
+mod depth;
 mod groups;
 mod idle;
 mod keychain;

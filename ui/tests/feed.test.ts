@@ -5,7 +5,7 @@ import { Heights } from "../src/lib/transcript/heights";
 import type { Entry } from "../src/lib/wire";
 
 const say = (ordinal: number, text = "", id = `e${ordinal}`): Entry => ({ ordinal, id, turn: "t", completed: false, at: 0, body: { type: "agentMessage", text, finalAnswer: false } });
-const page = (entries: Entry[], before: number | null = null) => ({ type: "page" as const, page: { session: "1", entries, before, total: entries.length } });
+const page = (entries: Entry[], before: number | null = null) => ({ type: "page" as const, page: { session: "1", entries, before, total: entries.length, changes: [] } });
 
 describe("the feed", () => {
   it("begins anew with a page, takes new entries, and replaces changed ones", () => {
@@ -46,7 +46,7 @@ describe("the feed", () => {
     const feed = new Feed();
     feed.apply([page([say(10), say(11)], 10)]);
     expect(feed.apply([{ type: "upsert", entry: say(4) }])).toEqual({ kind: "none" });
-    expect(feed.prepend({ session: "1", entries: [say(4), say(9), say(10)], before: null, total: 4 })).toBe(2);
+    expect(feed.prepend({ session: "1", entries: [say(4), say(9), say(10)], before: null, total: 4, changes: [] })).toBe(2);
     expect(feed.entries.map((e) => e.ordinal)).toEqual([4, 9, 10, 11]);
     expect(feed.before).toBeNull();
   });

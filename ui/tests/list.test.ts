@@ -4,7 +4,7 @@ import { arrange, matches, tilde } from "../src/lib/list";
 import { settle, stage } from "./stage";
 
 const ids = (sections: ReturnType<typeof arrange>) => Object.fromEntries(sections.map((s) => [s.group, s.ids]));
-const turn = (startedAt: number) => ({ id: "t", startedAt, dispatched: true, retrying: null, interrupting: false, text: "", steers: [] });
+const turn = (startedAt: number) => ({ id: "t", startedAt, dispatched: true, retrying: null, interrupting: false, text: "", steers: [], quiet: null });
 const ended = (outcome: "completed" | "failed", endedAt: number) => ({ id: "t", outcome, failure: null, startedAt: 0, endedAt });
 
 describe("groups", () => {

@@ -23,7 +23,7 @@ describe("a transcript", () => {
       const s = await stage({ ...snapshot(), sessions: [session({ id: "99", title: "Long" })], approvals: [] }, "99");
       const entries = hundred(count);
       const began = performance.now();
-      s.shell.transcript("99", { type: "page", page: { session: "99", entries, before: null, total: count } });
+      s.shell.transcript("99", { type: "page", page: { session: "99", entries, before: null, total: count, changes: [] } });
       await settle();
       return { took: performance.now() - began, nodes: nodes(), rows: rows().length };
     };
@@ -37,7 +37,7 @@ describe("a transcript", () => {
 
   it("shows other rows after scrolling, still only a few", async () => {
     const s = await stage({ ...snapshot(), sessions: [session({ id: "99", title: "Long" })], approvals: [] }, "99");
-    s.shell.transcript("99", { type: "page", page: { session: "99", entries: hundred(20_000), before: null, total: 20_000 } });
+    s.shell.transcript("99", { type: "page", page: { session: "99", entries: hundred(20_000), before: null, total: 20_000, changes: [] } });
     await settle();
     const log = s.get("transcript");
     layout(log, 600);

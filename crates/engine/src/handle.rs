@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot, watch};
 use turnkeep_model::{
-    AccountId, ApprovalId, Input, MessageId, ProviderId, Seq, SessionId, ThreadRef,
-    port::{Answer, SessionSettings, SignInMethod},
+    AccountId, ApprovalId, Input, MessageId, ProviderId, RuntimeId, Seq, SessionId, ThreadRef, TurnId,
+    port::{Answer, SessionSettings, SignInMethod, TurnDiff},
     state::Asker,
 };
 
 use crate::{
-    feed::{Events, Snapshot, TranscriptEvent},
+    feed::{Events, Snapshot, TranscriptEvent, Trouble},
     run::{Ack, Ask, Ended, Insistence, Notice, Refused},
-    store::{Event, Found, Page, Reader, StoreError},
+    store::{EndedRuntime, Event, Found, Matches, Page, Reader, StoreError},
 };
 
 /// Why a read gave nothing.
@@ -56,19 +56,34 @@ impl Handle {
     /// # Errors
     /// [`Refused`]: the input had no effect.
     pub async fn submit(&self, input: Input) -> Result<Ack, Refused> {
+        if let Input::Send { message, .. } | Input::Steer { message, .. } = &input
+            && self.was_taken_before(message.clone()).await?
+        {
+            return Ok(Ack { seq: self.snapshot.borrow().state.seq, ..Ack::default() });
+        }
         let (answer, answered) = oneshot::channel();
         self.ask(Ask::Submit { input, answer: Some(answer) })?;
         answered.await.map_err(|_| Refused::Ended)?
     }
 
-    /// Hands an input to the machine and does not wait: for callers that cannot, such as a menu.
+    /// The machine knows the message ids of this run; those of earlier runs are looked up. An id that nobody can look up
+    /// is not let in: it could be delivered twice.
+    async fn was_taken_before(&self, message: MessageId) -> Result<bool, Refused> {
+        self.read(move |reader| reader.has_seen(&message)).await.map_err(|error| match error {
+            ReadError::Store(error) => Refused::Trouble(Trouble { passing: true, message: error.to_string() }),
+            ReadError::Ended => Refused::Ended,
+        })
+    }
+
+    /// Hands an input to the machine and does not wait: for callers that cannot, such as a menu. Not for messages, whose
+    /// ids have to be looked up first.
     pub fn tell(&self, input: Input) {
         if self.ask(Ask::Submit { input, answer: None }).is_err() {
             tracing::debug!("an input came after the end");
         }
     }
 
-    fn ask(&self, ask: Ask) -> Result<(), Refused> {
+    pub(crate) fn ask(&self, ask: Ask) -> Result<(), Refused> {
         self.asks.send(ask).map_err(|_| Refused::Ended)
     }
 
@@ -162,6 +177,15 @@ impl Handle {
         let _ = self.ask(Ask::Rescan);
     }
 
+    /// Not now after all. Nothing where nobody asked for an end, or where it was insisted on.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn cancel_quit(&self) -> Result<Ack, Refused> {
+        self.insistence.relent();
+        self.submit(Input::CancelQuit).await
+    }
+
     /// Ends when running turns are done, or after so many milliseconds. A second time: within two seconds, come what
     /// may. Wait for [`Self::exited`].
     pub fn quit(&self, deadline_ms: Option<u64>) {
@@ -208,6 +232,41 @@ impl Handle {
     /// [`ReadError`].
     pub async fn search(&self, text: String, limit: usize) -> Result<Vec<Found>, ReadError> {
         self.read(move |reader| reader.search(&text, limit)).await
+    }
+
+    /// What a turn changed, with the text; `None` where it changed nothing that was told.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn turn_diff(&self, session: SessionId, turn: TurnId) -> Result<Option<TurnDiff>, ReadError> {
+        self.read(move |reader| reader.diff(session, turn)).await
+    }
+
+    /// Entries of one session that hold these words, newest first: those before an ordinal, or all.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn find(&self, session: SessionId, text: String, before: Option<u64>, limit: usize) -> Result<Matches, ReadError> {
+        self.read(move |reader| reader.find(session, &text, before, limit)).await
+    }
+
+    /// The processes that ended last, newest first.
+    ///
+    /// # Errors
+    /// [`ReadError`].
+    pub async fn ended_runtimes(&self, limit: usize) -> Result<Vec<EndedRuntime>, ReadError> {
+        self.read(move |reader| reader.ended_runtimes(limit)).await
+    }
+
+    /// What a process wrote to its standard error last: at most 20 lines of at most 500 bytes. Nothing of a process of an
+    /// earlier run.
+    ///
+    /// # Errors
+    /// [`ReadError::Ended`].
+    pub async fn last_lines(&self, runtime: RuntimeId) -> Result<Vec<String>, ReadError> {
+        let (answer, answered) = oneshot::channel();
+        self.ask(Ask::LastLines { runtime, answer }).map_err(|_| ReadError::Ended)?;
+        answered.await.map_err(|_| ReadError::Ended)
     }
 
     /// The journal after a change, oldest first.

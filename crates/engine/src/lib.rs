@@ -1,6 +1,7 @@
 //! Makes it happen: the loop, processes, storage, the keychain and the clock.
 
 pub mod clock;
+mod consult;
 pub mod crash;
 #[cfg(target_os = "linux")]
 mod descriptor;
@@ -24,6 +25,7 @@ pub mod vault;
 mod watch;
 pub mod world;
 
+pub use consult::Unanswered;
 pub use feed::{Recovery, Snapshot, TranscriptEvent, Trouble};
 pub use handle::{Handle, ReadError, Transcript};
 pub use places::Places;

@@ -55,11 +55,15 @@ impl Owed {
             | Input::ChangeSettings { .. }
             | Input::DismissNotification { .. }
             | Input::Quit { .. }
+            | Input::CancelQuit
+            | Input::Consult { .. }
+            | Input::Seen { .. }
             | Input::ProviderFound { .. }
             | Input::SystemAccount { .. }
             | Input::SystemAssumed { .. }
             | Input::Keychain { .. }
             | Input::Observed { .. }
+            | Input::Heard { .. }
             | Input::SignInStep { .. } => {}
         }
     }
@@ -67,10 +71,12 @@ impl Owed {
     fn answered_by_agent(&mut self, runtime: RuntimeId, event: &AgentEvent) {
         if let AgentEvent::SessionOpened { session, .. } | AgentEvent::SessionOpenFailed { session, .. } = event {
             self.forget(&format!("open {runtime} {session}"));
-        } else if let AgentEvent::SessionReleased { session } = event {
+        } else if let AgentEvent::SessionReleased { session } | AgentEvent::Fault { session: Some(session), .. } = event {
             self.forget(&format!("release {runtime} {session}"));
         } else if let AgentEvent::Probed { turn, .. } = event {
             self.forget(&format!("probe {turn}"));
+        } else if let AgentEvent::History { session, .. } = event {
+            self.forget(&format!("history {runtime} {session}"));
         }
     }
 
@@ -97,7 +103,7 @@ impl Owed {
         let whole = format!(" {runtime}");
         let part = format!(" {runtime} ");
         self.keys.retain(|key| {
-            let of_runtime = ["spawn", "stop", "reap", "open", "release"]
+            let of_runtime = ["spawn", "stop", "reap", "open", "release", "history"]
                 .iter()
                 .any(|verb| key.strip_prefix(verb).is_some_and(|rest| rest == whole || rest.starts_with(&part)));
             !of_runtime

@@ -6,7 +6,7 @@ use turnkeep_model::{
     port::{
         AgentCommand, AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals,
         Identity, Item, ItemBody, Model, Observation, PlanStep, PlanStepStatus, ProbeAnswer, RateLimit, SessionSettings,
-        Sessions, SignInMethod, SignInStep, TransportRecord, TurnOutcome, Usage,
+        Sessions, SignInMethod, SignInStep, ThreadSummary, TransportRecord, TurnOutcome, Usage,
     },
     state::{AppSettings, Asker, Attachment, Installed, Keychain, ProcessIdentity, Session},
 };
@@ -28,6 +28,7 @@ pub(crate) fn provider_serves(sessions: Sessions) -> Input {
         goals: Goals::Native,
         history_probe: true,
         approvals: true,
+        threads: true,
     };
     let installed = Installed::Found { path: "/bin/paper".into(), version: None };
     Input::ProviderFound { provider: provider(), capabilities, installed }
@@ -72,9 +73,10 @@ pub(crate) fn answers(effect: &Effect) -> Vec<Input> {
         Effect::Release { runtime, session } => {
             vec![agent(*runtime, AgentEvent::SessionReleased { session: *session })]
         }
-        Effect::Open { runtime, command } | Effect::Command { runtime, command } | Effect::Probe { runtime, command, .. } => {
-            obeyed(command).into_iter().map(|event| agent(*runtime, event)).collect()
-        }
+        Effect::Open { runtime, command }
+        | Effect::ReadHistory { runtime, command }
+        | Effect::Command { runtime, command }
+        | Effect::Probe { runtime, command, .. } => obeyed(command).into_iter().map(|event| agent(*runtime, event)).collect(),
         Effect::SignIn { sign_in, .. } => vec![Input::SignInEnded { sign_in: *sign_in, result: Ok(someone("who")) }],
         Effect::CancelSignIn { sign_in } => {
             vec![Input::SignInEnded { sign_in: *sign_in, result: Err(failure("cancelled")) }]
@@ -87,6 +89,18 @@ pub(crate) fn answers(effect: &Effect) -> Vec<Input> {
 
 pub(crate) fn agent(runtime: RuntimeId, event: AgentEvent) -> Input {
     Input::Agent { runtime, event }
+}
+
+/// A thread that a provider may know.
+pub(crate) fn thread(name: &str) -> ThreadSummary {
+    ThreadSummary {
+        thread: ThreadRef::new(name),
+        title: format!("title of {name}"),
+        preview: String::new(),
+        folder: "/folder".into(),
+        updated_at: 1,
+        resumable: true,
+    }
 }
 
 fn named(turn: TurnId) -> ProviderTurn {
@@ -120,11 +134,18 @@ fn obeyed(command: &AgentCommand) -> Vec<AgentEvent> {
         AgentCommand::Probe { session, turn, .. } => {
             vec![AgentEvent::Probed { session: *session, turn: *turn, found: ProbeAnswer::NotFound }]
         }
+        AgentCommand::ReadHistory { session, .. } => {
+            let past = |turn: &str, text: &str| {
+                let body = ItemBody::AgentMessage { text: text.into(), final_answer: true };
+                (ProviderTurn::new(turn), Item { id: ItemId::new(format!("past {text}")), body })
+            };
+            let items = vec![past("p1", "first"), past("p1", "second"), past("p2", "third")];
+            vec![AgentEvent::History { session: *session, result: Ok(items) }]
+        }
         AgentCommand::ReadIdentity => vec![AgentEvent::Identity { identity: someone("who") }],
         AgentCommand::ListModels
         | AgentCommand::ReadRateLimits
         | AgentCommand::ListThreads { .. }
-        | AgentCommand::ReadHistory { .. }
         | AgentCommand::SignIn { .. }
         | AgentCommand::CancelSignIn
         | AgentCommand::SignOut => Vec::new(),

@@ -7,10 +7,10 @@ use std::{
 };
 
 use secrecy::SecretString;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use turnkeep_agents::Agent;
 use turnkeep_model::{
-    CredentialId, Effect, StagedSecret, State, Supervisor,
+    CredentialId, Effect, RuntimeId, StagedSecret, State, Supervisor,
     state::{Credential, Now},
 };
 
@@ -23,7 +23,7 @@ use crate::{
     places::{Places, PlacesError},
     run::{self, Clock, Insistence, Machine, Outside, Parts},
     store::{self, Missing, Reader, StoreError, Writer},
-    world::{Inbox, World, WorldConfig},
+    world::{Inbox, ThreadsAnswer, World, WorldConfig},
 };
 
 /// What an engine is started with.
@@ -203,6 +203,10 @@ impl Outside for World {
         Self::perform(self, effect);
     }
 
+    fn taken(&self, runtime: RuntimeId, words: usize) {
+        Self::taken(self, runtime, words);
+    }
+
     fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
         Self::attend(self, credentials);
     }
@@ -217,6 +221,14 @@ impl Outside for World {
 
     fn rescan(&self) {
         Self::rescan(self);
+    }
+
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String> {
+        Self::last_lines(self, runtime)
+    }
+
+    fn threads(&self, runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>) {
+        Self::threads(self, runtime, cursor, answer);
     }
 
     async fn shut(self) {

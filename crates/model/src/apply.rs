@@ -129,7 +129,7 @@ pub fn apply(state: &mut State, change: &Change) {
         Change::RuntimePhased { runtime, phase } => {
             with(state.runtimes.get_mut(runtime), |r| r.phase = phase.clone());
         }
-        Change::RuntimeRemoved { runtime } => {
+        Change::RuntimeRemoved { runtime, .. } => {
             state.runtimes.remove(runtime);
         }
 
@@ -156,7 +156,14 @@ pub fn apply(state: &mut State, change: &Change) {
         Change::SessionArchived { session, archived } => {
             with(state.sessions.get_mut(session), |s| s.archived = *archived);
         }
-        Change::SessionRead { session } => with(state.sessions.get_mut(session), |s| s.unread = false),
+        Change::SessionRead { session, at } => with(state.sessions.get_mut(session), |s| {
+            s.unread = false;
+            s.seen_at = s.seen_at.max(*at);
+        }),
+        Change::HistoryRead { session, turns } => {
+            state.next.turn += turns;
+            with(state.sessions.get_mut(session), |s| s.history_owed = false);
+        }
         Change::SessionOpenFailed { session, failure } => with(state.sessions.get_mut(session), |s| {
             s.open_failure = failure.clone();
             s.open_delay = Default::default();
@@ -221,8 +228,11 @@ pub fn apply(state: &mut State, change: &Change) {
         Change::TurnPhased { turn, state: phase, closed } => with(state.turns.get_mut(turn), |t| {
             t.state = *phase;
             t.closed = closed.clone();
+            t.quiet = None;
         }),
         Change::TurnRetrying { turn, message } => with(state.turns.get_mut(turn), |t| t.retrying = message.clone()),
+        Change::TurnQuieted { turn, quiet } => with(state.turns.get_mut(turn), |t| t.quiet = Some(quiet.clone())),
+        Change::TurnHeard { turn } => with(state.turns.get_mut(turn), |t| t.quiet = None),
         Change::TurnInterrupting { turn } => with(state.turns.get_mut(turn), |t| t.interrupting = true),
         Change::SteerSent { turn, message } => {
             state.seen_messages.insert(message.id.clone());
@@ -284,7 +294,7 @@ pub fn apply(state: &mut State, change: &Change) {
             pass_on(state, *turn, ended.session);
         }
         // The transcript is the store's.
-        Change::ItemRecorded { .. } | Change::ItemsAbandoned { .. } => {}
+        Change::ItemRecorded { .. } | Change::TurnDiffed { .. } => {}
 
         // ---- approvals, notifications, the application ----
         Change::ApprovalRequested { approval, entry } => {
@@ -306,7 +316,7 @@ pub fn apply(state: &mut State, change: &Change) {
         }
         Change::SettingsChanged { settings } => state.settings = settings.clone(),
         Change::QuitBegan { quit } => state.quit = Some(*quit),
-        Change::Recovered => state.quit = None,
+        Change::QuitCancelled | Change::Recovered => state.quit = None,
     }
 }
 

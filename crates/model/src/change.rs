@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ids::{
-        AccountId, ApprovalId, AuthEpoch, CredentialId, ItemId, MessageId, ProviderId, ProviderTurn, RuntimeId, SessionId,
-        SignInId, ThreadRef, TurnId,
+        AccountId, ApprovalId, AuthEpoch, CredentialId, MessageId, ProviderId, ProviderTurn, RuntimeId, SessionId, SignInId,
+        ThreadRef, TurnId,
     },
     port::{
         Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInOffer,
-        SignInStep, TransportRecord, TurnOutcome, Usage,
+        SignInStep, TransportRecord, TurnDiff, TurnOutcome, Usage,
     },
     state::{
         Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
-        Notification, OpenDelay, Phase, ProcessIdentity, QueuedMessage, Quit, Restarts, Runtime, Session, SignIn, Turn,
+        Notification, OpenDelay, Phase, ProcessIdentity, QueuedMessage, Quiet, Quit, Restarts, Runtime, Session, SignIn, Turn,
         TurnState,
     },
 };
@@ -147,6 +147,10 @@ pub enum Change {
     },
     RuntimeRemoved {
         runtime: RuntimeId,
+        /// When it was proven gone, in Unix milliseconds.
+        at: i64,
+        /// Why, unless it was stopped because nobody needed it any more.
+        failure: Option<Failure>,
     },
 
     // sessions
@@ -174,8 +178,16 @@ pub enum Change {
         session: SessionId,
         archived: bool,
     },
+    /// A person has seen everything of it up to this moment.
     SessionRead {
         session: SessionId,
+        /// Unix milliseconds.
+        at: i64,
+    },
+    /// What its thread held before is recorded, as so many turns.
+    HistoryRead {
+        session: SessionId,
+        turns: u64,
     },
     SessionOpenFailed {
         session: SessionId,
@@ -245,6 +257,15 @@ pub enum Change {
     TurnInterrupting {
         turn: TurnId,
     },
+    /// Nothing was heard of it for long.
+    TurnQuieted {
+        turn: TurnId,
+        quiet: Quiet,
+    },
+    /// A word of it ended its silence.
+    TurnHeard {
+        turn: TurnId,
+    },
     SteerSent {
         turn: TurnId,
         message: QueuedMessage,
@@ -279,17 +300,18 @@ pub enum Change {
         outcome: TurnOutcome,
         at: i64,
     },
-    /// Recorded by the store; the machine keeps no transcript.
+    /// Recorded by the store; the machine keeps no transcript. What is still open when its turn ends is closed there.
     ItemRecorded {
         session: SessionId,
         turn: TurnId,
         item: Item,
         completed: bool,
     },
-    ItemsAbandoned {
+    /// Recorded by the store, in place of the turn's diff before.
+    TurnDiffed {
         session: SessionId,
         turn: TurnId,
-        items: Vec<ItemId>,
+        diff: TurnDiff,
     },
 
     // approvals, notifications, the application
@@ -322,6 +344,8 @@ pub enum Change {
     QuitBegan {
         quit: Quit,
     },
+    /// Its person thought better of it.
+    QuitCancelled,
     /// The next start found what an earlier run left behind; its quit is over.
     Recovered,
 }

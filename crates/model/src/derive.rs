@@ -99,7 +99,10 @@ pub fn needs_runtime(state: &State, session: &Session) -> bool {
     }
     match session.turn.and_then(|t| state.turns.get(&t)) {
         Some(turn) => turn.state == TurnState::Probing,
-        None => session.undecided.is_empty() && (!session.queue.is_empty() || active_goal(state, session).is_some()),
+        None => {
+            let wants = session.history_owed || !session.queue.is_empty() || active_goal(state, session).is_some();
+            session.undecided.is_empty() && wants
+        }
     }
 }
 
@@ -107,6 +110,7 @@ pub fn needs_runtime(state: &State, session: &Session) -> bool {
 #[must_use]
 pub(crate) fn matters(session: &Session) -> bool {
     !session.queue.is_empty()
+        || session.history_owed
         || session.turn.is_some()
         || session.goal_held
         || session.goal.as_ref().is_some_and(|g| g.status == GoalStatus::Active)

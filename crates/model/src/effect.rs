@@ -39,6 +39,11 @@ pub enum Effect {
         runtime: RuntimeId,
         command: AgentCommand,
     },
+    /// Level-triggered as well. Answered by `History`.
+    ReadHistory {
+        runtime: RuntimeId,
+        command: AgentCommand,
+    },
     Release {
         runtime: RuntimeId,
         session: SessionId,
@@ -87,24 +92,8 @@ impl Effect {
             Self::Spawn { runtime, .. } => format!("spawn {runtime}"),
             Self::Stop { runtime, force } => format!("stop {runtime} {force}"),
             Self::Reap { runtime, .. } => format!("reap {runtime}"),
-            Self::Open { runtime, command } => match command {
-                AgentCommand::OpenSession { session, .. } => format!("open {runtime} {session}"),
-                AgentCommand::ReleaseSession { .. }
-                | AgentCommand::StartTurn { .. }
-                | AgentCommand::Steer { .. }
-                | AgentCommand::Interrupt { .. }
-                | AgentCommand::Answer { .. }
-                | AgentCommand::SetGoal { .. }
-                | AgentCommand::Probe { .. }
-                | AgentCommand::ReadIdentity
-                | AgentCommand::ListModels
-                | AgentCommand::ReadRateLimits
-                | AgentCommand::ListThreads { .. }
-                | AgentCommand::ReadHistory { .. }
-                | AgentCommand::SignIn { .. }
-                | AgentCommand::CancelSignIn
-                | AgentCommand::SignOut => return None,
-            },
+            Self::Open { runtime, command } => format!("open {runtime} {}", asked_of(command)?),
+            Self::ReadHistory { runtime, command } => format!("history {runtime} {}", asked_of(command)?),
             Self::Release { runtime, session } => format!("release {runtime} {session}"),
             Self::SignIn { sign_in, .. } => format!("sign in {sign_in}"),
             Self::CancelSignIn { sign_in } => format!("cancel sign in {sign_in}"),
@@ -115,5 +104,26 @@ impl Effect {
             Self::Exit => "exit".to_owned(),
             Self::Command { .. } => return None,
         })
+    }
+}
+
+/// The session that is opened or read; nothing else is asked for by a key of its own.
+fn asked_of(command: &AgentCommand) -> Option<SessionId> {
+    match command {
+        AgentCommand::OpenSession { session, .. } | AgentCommand::ReadHistory { session, .. } => Some(*session),
+        AgentCommand::ReleaseSession { .. }
+        | AgentCommand::StartTurn { .. }
+        | AgentCommand::Steer { .. }
+        | AgentCommand::Interrupt { .. }
+        | AgentCommand::Answer { .. }
+        | AgentCommand::SetGoal { .. }
+        | AgentCommand::Probe { .. }
+        | AgentCommand::ReadIdentity
+        | AgentCommand::ListModels
+        | AgentCommand::ReadRateLimits
+        | AgentCommand::ListThreads { .. }
+        | AgentCommand::SignIn { .. }
+        | AgentCommand::CancelSignIn
+        | AgentCommand::SignOut => None,
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::{
     change::Change,
-    derive,
-    ids::{ProviderTurn, RuntimeId, SessionId, ThreadRef},
+    derive, diff,
+    ids::{ItemId, ProviderTurn, RuntimeId, SessionId, ThreadRef, TurnId},
     port::{AgentEvent, Failure, FailureClass, GoalSpec, GoalStatus, Item, ItemBody, SessionSettings, TurnOutcome},
     rules::{Rules, takes_work},
     state::{AccountProblem, Attachment, OpenDelay, Phase, TurnState},
@@ -27,6 +27,10 @@ impl<R: Rules> Supervisor<R> {
         if let Some(failure) = transport_closed(&event) {
             self.runtime_closes(runtime, failure);
         }
+        if let Some(session) = event.session() {
+            self.heard(Some(runtime), session, self.now);
+        }
+        self.follow_commands(runtime, &event);
         let Some(entry) = self.state.runtimes.get(&runtime) else { return };
         let current = entry.phase == Phase::Ready && !self.rules.is_stale(&self.state, runtime, entry);
         match event {
@@ -83,6 +87,10 @@ impl<R: Rules> Supervisor<R> {
             AgentEvent::Plan { session, steps } if self.has_open(runtime, session) => {
                 self.commit(Change::PlanChanged { session, steps });
             }
+            AgentEvent::Diff { session, provider_turn, unified } => {
+                self.diffed(runtime, session, &provider_turn, &unified);
+            }
+            AgentEvent::History { session, result } if self.has_open(runtime, session) => self.history_came(session, result),
             AgentEvent::Usage { session, usage } if self.has_open(runtime, session) => {
                 self.commit(Change::UsageCounted { session, usage });
                 self.spend(session);
@@ -99,6 +107,12 @@ impl<R: Rules> Supervisor<R> {
                     self.rename(session, title);
                 }
             }
+            AgentEvent::ThreadNamed { session, thread } => {
+                let known = self.state.sessions.get(&session).and_then(|s| s.thread.as_ref());
+                if self.has_open(runtime, session) && !thread.as_str().is_empty() && known != Some(&thread) {
+                    self.commit(Change::ThreadNamed { session, thread });
+                }
+            }
             AgentEvent::Probed { turn, found, .. } => self.probed(turn, found),
             AgentEvent::Fault { session: Some(session), failure } => self.runtime_faulted(runtime, session, failure),
             // Of sessions that this runtime does not hold.
@@ -109,7 +123,6 @@ impl<R: Rules> Supervisor<R> {
             | AgentEvent::GoalChanged { .. }
             // For the feed, or for whoever asked.
             | AgentEvent::Delta { .. }
-            | AgentEvent::Diff { .. }
             | AgentEvent::Threads { .. }
             | AgentEvent::History { .. }
             | AgentEvent::Notice { .. }
@@ -203,6 +216,60 @@ impl<R: Rules> Supervisor<R> {
         };
         if free {
             self.commit(Change::SessionAttached { session, attachment: Attachment::Detached });
+            if self.state.sessions.get(&session).is_some_and(|s| s.open_delay != OpenDelay::default()) {
+                self.commit(Change::OpenDelayed { session, delay: OpenDelay::default() });
+            }
+        }
+    }
+
+    /// What a thread held before it became a session here. Whatever comes of it, the session goes on afterwards.
+    fn history_came(&mut self, session: SessionId, result: Result<Vec<(ProviderTurn, Item)>, Failure>) {
+        if self.state.sessions.get(&session).is_none_or(|s| !s.history_owed) {
+            return;
+        }
+        let (items, last) = match result {
+            Ok(items) => {
+                let last = items.iter().rev().find_map(|(_, item)| said(item)).filter(|text| !text.is_empty());
+                (items, last)
+            }
+            // The next process is asked.
+            Err(failure) if matches!(failure.class, FailureClass::TransportClosed(_)) => return,
+            Err(failure) => {
+                let body = ItemBody::Error {
+                    failure: Failure {
+                        class: failure.class,
+                        message: "What was said before could not be read, so it is not shown here. The agent still has it."
+                            .to_owned(),
+                        detail: Some(failure.message),
+                    },
+                };
+                (vec![(ProviderTurn::new(""), Item { id: ItemId::new("history"), body })], None)
+            }
+        };
+        let mut turns = 0;
+        let mut named: Option<ProviderTurn> = None;
+        for (name, item) in items {
+            if named.as_ref() != Some(&name) {
+                turns += 1;
+                named = Some(name);
+            }
+            let turn = TurnId(self.state.next.turn + turns - 1);
+            self.commit(Change::ItemRecorded { session, turn, item, completed: true });
+        }
+        self.commit(Change::HistoryRead { session, turns });
+        if let Some(preview) = last {
+            self.commit(Change::PreviewChanged { session, preview });
+        }
+    }
+
+    /// Told again and again while the turn goes on, and sometimes once more after its end: the last one counts.
+    fn diffed(&mut self, runtime: RuntimeId, session: SessionId, named: &ProviderTurn, unified: &str) {
+        let turn = self.turns_named(runtime, session, named).first().copied().or_else(|| {
+            let last = self.state.sessions.get(&session).and_then(|s| s.last_turn.as_ref());
+            last.filter(|t| t.provider_turn.as_ref() == Some(named) && self.has_open(runtime, session)).map(|t| t.turn)
+        });
+        if let Some(turn) = turn {
+            self.commit(Change::TurnDiffed { session, turn, diff: diff::bounded(unified) });
         }
     }
 
@@ -221,8 +288,7 @@ impl<R: Rules> Supervisor<R> {
         if self.state.turns.get(&turn).is_some_and(|t| t.retrying.is_some()) {
             self.commit(Change::TurnRetrying { turn, message: None });
         }
-        let said =
-            if let ItemBody::AgentMessage { text, final_answer: true } = &item.body { Some(first_line(text)) } else { None };
+        let said = said(&item);
         self.commit(Change::ItemRecorded { session, turn, item, completed });
         if let Some(preview) = said.filter(|p| completed && !p.is_empty()) {
             self.commit(Change::PreviewChanged { session, preview });
@@ -263,6 +329,11 @@ fn transport_closed(event: &AgentEvent) -> Option<&Failure> {
         return None;
     };
     matches!(failure.class, FailureClass::TransportClosed(_)).then_some(failure)
+}
+
+/// The first line of an answer.
+fn said(item: &Item) -> Option<String> {
+    if let ItemBody::AgentMessage { text, final_answer: true } = &item.body { Some(first_line(text)) } else { None }
 }
 
 fn first_line(text: &str) -> String {

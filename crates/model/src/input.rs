@@ -11,7 +11,7 @@ use crate::{
         AgentEvent, Answer, Capabilities, Failure, GoalSpec, Observation, SessionSettings, SignInMethod, SignInStep,
         TransportRecord,
     },
-    state::{AppSettings, Asker, Installed, Keychain, ProcessIdentity},
+    state::{AppSettings, Asker, Installed, Keychain, Now, ProcessIdentity},
 };
 
 /// One thing that happened outside the machine, or that somebody wants.
@@ -76,6 +76,10 @@ pub enum Input {
     MarkRead {
         session: SessionId,
     },
+    /// The person has seen everything of the session up to now.
+    Seen {
+        session: SessionId,
+    },
     /// Start again what was given up, or try an account that was rejected.
     TryAgain {
         session: SessionId,
@@ -121,6 +125,13 @@ pub enum Input {
         deadline_ms: Option<u64>,
     },
 
+    /// Not now after all: nothing that a forced quit has begun is taken back.
+    CancelQuit,
+    /// Somebody wants to ask the provider something: a process of its current account is started if there is none.
+    Consult {
+        provider: ProviderId,
+    },
+
     // ---- the world reports -----------------------------------------------------------------
     /// The registry's word at start, and again when a program appears or goes.
     ProviderFound {
@@ -158,6 +169,12 @@ pub enum Input {
     Agent {
         runtime: RuntimeId,
         event: AgentEvent,
+    },
+    /// Streaming text of this session came, last at this moment. Told before a deadline is judged, and at once where a turn
+    /// counts as quiet; not with every text.
+    Heard {
+        session: SessionId,
+        at: Now,
     },
     /// The process tree is proven gone. `closed`: it went by itself, with what is known about it.
     RuntimeGone {

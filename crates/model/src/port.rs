@@ -27,6 +27,9 @@ pub struct Capabilities {
     pub history_probe: bool,
     /// Whether an approval can be asked for.
     pub approvals: bool,
+    /// Whether the threads that it knows can be listed, and their histories read.
+    #[serde(default)]
+    pub threads: bool,
 }
 
 /// See [`Capabilities::sessions`].
@@ -94,7 +97,11 @@ pub enum AgentCommand {
     /// Ask for the usage meters of the account. Answered by [`AgentEvent::RateLimits`].
     ReadRateLimits,
     /// Ask which threads the provider knows, newest first. Answered by [`AgentEvent::Threads`].
-    ListThreads { cursor: Option<String> },
+    ListThreads {
+        /// Comes back with the answer.
+        ask: u64,
+        cursor: Option<String>,
+    },
     /// Ask for a thread's history. Answered by [`AgentEvent::History`].
     ReadHistory { session: SessionId, thread: ThreadRef },
     /// Sign in by this method. Answered by [`AgentEvent::SignInStep`], then [`AgentEvent::SignInEnded`].
@@ -221,6 +228,11 @@ pub enum AgentEvent {
         thread: ThreadRef,
         settings: SessionSettings,
     },
+    /// The name by which an open session is found again, where the one that it was opened under was only provisional.
+    ThreadNamed {
+        session: SessionId,
+        thread: ThreadRef,
+    },
     SessionOpenFailed {
         session: SessionId,
         failure: Failure,
@@ -329,12 +341,13 @@ pub enum AgentEvent {
         plan: Option<String>,
     },
     Threads {
-        threads: Vec<ThreadSummary>,
-        next_cursor: Option<String>,
+        ask: u64,
+        result: Result<ThreadPage, Failure>,
     },
+    /// Oldest entry first.
     History {
         session: SessionId,
-        items: Vec<(ProviderTurn, Item)>,
+        result: Result<Vec<(ProviderTurn, Item)>, Failure>,
     },
     SignInStep {
         step: SignInStep,
@@ -356,6 +369,49 @@ pub enum AgentEvent {
         session: Option<SessionId>,
         failure: Failure,
     },
+}
+
+impl AgentEvent {
+    /// The session of which this is a word from the agent itself; `None` for what is about none, or about our own dealings
+    /// with the process.
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::SessionOpened { session, .. }
+            | Self::ThreadNamed { session, .. }
+            | Self::SessionReleased { session }
+            | Self::TurnStarted { session, .. }
+            | Self::TurnRetrying { session, .. }
+            | Self::TurnEnded { session, .. }
+            | Self::ItemStarted { session, .. }
+            | Self::ItemCompleted { session, .. }
+            | Self::Delta { session, .. }
+            | Self::Plan { session, .. }
+            | Self::Diff { session, .. }
+            | Self::Usage { session, .. }
+            | Self::ApprovalRequested { session, .. }
+            | Self::ApprovalResolved { session, .. }
+            | Self::Steered { session, .. }
+            | Self::SteerRefused { session, .. }
+            | Self::GoalChanged { session, .. }
+            | Self::TitleChanged { session, .. } => Some(*session),
+            Self::Notice { session, .. } => *session,
+            Self::Introduced { .. }
+            | Self::Ready { .. }
+            | Self::Identity { .. }
+            | Self::SessionOpenFailed { .. }
+            | Self::TurnRejected { .. }
+            | Self::Probed { .. }
+            | Self::Models { .. }
+            | Self::RateLimits { .. }
+            | Self::Threads { .. }
+            | Self::History { .. }
+            | Self::SignInStep { .. }
+            | Self::SignInEnded { .. }
+            | Self::SignedOut { .. }
+            | Self::Fault { .. } => None,
+        }
+    }
 }
 
 /// What was learned about who is signed in.
@@ -597,6 +653,18 @@ pub enum PlanStepStatus {
     Done,
 }
 
+/// Everything that a turn changed, as one unified diff of bounded length.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TurnDiff {
+    /// Whole lines, from the beginning.
+    pub text: String,
+    pub files: u32,
+    pub added: u64,
+    pub removed: u64,
+    /// Bytes that were left off at the end; the counts include them.
+    pub dropped: u64,
+}
+
 /// Tokens used by a session so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Usage {
@@ -633,11 +701,22 @@ pub struct RateLimit {
     pub resets_at: Option<i64>,
 }
 
+/// Some of the threads that a provider knows, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ThreadPage {
+    pub threads: Vec<ThreadSummary>,
+    /// To ask for the next ones.
+    pub next_cursor: Option<String>,
+}
+
 /// A thread that the provider knows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadSummary {
     pub thread: ThreadRef,
+    /// The name that it was given; may be empty.
     pub title: String,
+    /// How it began.
+    pub preview: String,
     pub folder: String,
     /// Unix time in seconds.
     pub updated_at: i64,

@@ -15,6 +15,9 @@ use crate::{
 const RESTARTS: usize = 3;
 /// Milliseconds.
 const RESTART_WINDOW: u64 = 60_000;
+/// How often a session is asked to be let go of again, and milliseconds before the first time; doubled each time.
+const RELEASE_TRIES: u32 = 4;
+const RELEASE_DELAY: u64 = 1_000;
 /// Milliseconds to wait after the first and the second failure.
 const RESTART_DELAYS: [u64; RESTARTS - 1] = [500, 2_000];
 
@@ -62,7 +65,7 @@ impl<R: Rules> Supervisor<R> {
     /// Nothing is left of a start that failed.
     pub(crate) fn runtime_start_failed(&mut self, id: RuntimeId, failure: Failure) {
         let Some(runtime) = self.state.runtimes.get(&id).cloned() else { return };
-        self.commit(Change::RuntimeRemoved { runtime: id });
+        self.commit(Change::RuntimeRemoved { runtime: id, at: self.now.wall, failure: Some(failure.clone()) });
         if failure.class == FailureClass::KeychainLocked {
             self.keychain_seen(Keychain::Locked);
         } else if failure.class == FailureClass::KeychainAbsent {
@@ -89,7 +92,8 @@ impl<R: Rules> Supervisor<R> {
             self.turn_lost_its_runtime(turn, &runtime, closed.as_ref());
         }
         self.let_go(id);
-        self.commit(Change::RuntimeRemoved { runtime: id });
+        let failure = end_of(&runtime, closed.as_ref());
+        self.commit(Change::RuntimeRemoved { runtime: id, at: self.now.wall, failure });
         match &runtime.phase {
             Phase::Retiring { then: AfterStop::CountFailure(failure) } => self.count_failure(&runtime, failure.clone()),
             Phase::Starting | Phase::Ready if needed => self.count_failure(&runtime, ended_by_itself(closed.as_ref())),
@@ -101,6 +105,10 @@ impl<R: Rules> Supervisor<R> {
     /// A command got no usable answer. What the agent holds of that session can be told only once it is gone.
     pub(crate) fn runtime_faulted(&mut self, id: RuntimeId, session: SessionId, failure: Failure) {
         let Some(entry) = self.state.sessions.get(&session) else { return };
+        if entry.attachment == (Attachment::Releasing { runtime: id }) && self.release_is_tried_again(session, &failure) {
+            return;
+        }
+        let Some(entry) = self.state.sessions.get(&session) else { return };
         let in_doubt = match entry.attachment {
             Attachment::Opening { runtime } | Attachment::Releasing { runtime } => runtime == id,
             Attachment::Open { .. } | Attachment::Detached => false,
@@ -110,6 +118,49 @@ impl<R: Rules> Supervisor<R> {
         let sound = self.state.runtimes.get(&id).is_some_and(|r| r.fault.is_none() && derive::is_live(r));
         if (in_doubt || unanswered) && sound {
             self.commit(Change::RuntimeFaulted { runtime: id, failure });
+        }
+    }
+
+    /// A clean-up that failed waits a little longer each time, while the process goes on serving others. False when that
+    /// was tried often enough: then only the end of the process is left.
+    fn release_is_tried_again(&mut self, session: SessionId, failure: &Failure) -> bool {
+        let Some(entry) = self.state.sessions.get(&session) else { return false };
+        let delay = entry.open_delay;
+        if delay.tries >= RELEASE_TRIES || matches!(failure.class, FailureClass::TransportClosed(_)) {
+            return false;
+        }
+        // What went wrong first stays said, and this beside it.
+        if let Some(first) = entry.open_failure.clone().filter(|_| delay.tries == 0) {
+            let detail = first.detail.iter().map(String::as_str).chain(["It could not be closed either:", &failure.message]);
+            let failure = Failure { detail: Some(detail.collect::<Vec<_>>().join("\n")), ..first };
+            self.commit(Change::SessionOpenFailed { session, failure: Some(failure) });
+        }
+        let wait = RELEASE_DELAY.saturating_mul(1 << delay.tries);
+        let delay = OpenDelay { tries: delay.tries + 1, not_before: self.now.boot.saturating_add(wait) };
+        self.commit(Change::OpenDelayed { session, delay });
+        true
+    }
+
+    /// A person put this session away: a process that was started or kept for it alone is stopped, whatever it is just
+    /// being asked. What its answer would have opened is closed with it.
+    pub(crate) fn leave_alone(&mut self, session: SessionId) {
+        let Some(entry) = self.state.sessions.get(&session) else { return };
+        let (provider, held) = (entry.provider.clone(), derive::held_by(entry));
+        let others = |id: RuntimeId| {
+            let holds = |s: &crate::state::Session| !s.archived && derive::held_by(s) == Some(id);
+            self.state.sessions.values().any(holds)
+        };
+        let wanted = self.live.iter().filter_map(|id| self.state.sessions.get(id)).any(|s| {
+            let needs = derive::needs_runtime(&self.state, s);
+            s.provider == provider && needs
+        });
+        let left = |(id, r): &(&RuntimeId, &Runtime)| {
+            let its = held == Some(**id) || r.phase == Phase::Starting;
+            r.provider == provider && r.session.is_none() && its && !derive::is_busy(&self.state, **id) && !others(**id)
+        };
+        let left: Vec<_> = self.state.runtimes.iter().filter(left).map(|(id, _)| *id).collect();
+        for runtime in left.into_iter().filter(|_| !wanted) {
+            self.retire(runtime, AfterStop::Nothing);
         }
     }
 
@@ -185,6 +236,20 @@ fn signed_out() -> Failure {
         class: FailureClass::SignedOut,
         message: "The provider does not accept the key. Sign in again.".to_owned(),
         detail: None,
+    }
+}
+
+/// What is kept of a process that was not simply stopped.
+fn end_of(runtime: &Runtime, closed: Option<&TransportRecord>) -> Option<Failure> {
+    match (&runtime.phase, closed) {
+        (Phase::Retiring { then: AfterStop::CountFailure(failure) }, None) => Some(failure.clone()),
+        (_, Some(record)) => Some(Failure {
+            class: FailureClass::TransportClosed(Box::new(record.clone())),
+            message: "The agent's process ended by itself.".to_owned(),
+            detail: None,
+        }),
+        (Phase::Starting | Phase::Ready, None) => Some(ended_by_itself(None)),
+        (Phase::Retiring { .. } | Phase::Orphan, None) => None,
     }
 }
 

@@ -31,9 +31,8 @@ impl<R: Rules> Supervisor<R> {
             self.archive(session, false);
             return;
         }
-        if !self.state.providers.contains_key(&provider) {
-            return;
-        }
+        let Some(known) = self.state.providers.get(&provider) else { return };
+        let history_owed = thread.is_some() && known.capabilities.threads;
         let entry = Session {
             provider,
             folder,
@@ -48,6 +47,8 @@ impl<R: Rules> Supervisor<R> {
             turn: None,
             last_turn: None,
             unread: false,
+            seen_at: self.now.wall,
+            history_owed,
             archived: false,
             preview: String::new(),
             plan: Vec::new(),
@@ -143,6 +144,9 @@ impl<R: Rules> Supervisor<R> {
     pub(crate) fn archive(&mut self, session: SessionId, archived: bool) {
         if self.state.sessions.get(&session).is_some_and(|s| s.archived != archived) {
             self.commit(Change::SessionArchived { session, archived });
+            if archived {
+                self.leave_alone(session);
+            }
         }
     }
 

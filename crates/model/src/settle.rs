@@ -5,7 +5,7 @@ use crate::{
     change::Change,
     derive::{active_goal, can_start, current_account, goals, held_by, needs_runtime, open_turns_of, open_turns_on},
     effect::Effect,
-    ids::{CredentialId, MessageId, RuntimeId, SessionId, TurnId},
+    ids::{CredentialId, MessageId, ProviderId, RuntimeId, SessionId, TurnId},
     port::{AgentCommand, GoalSpec, GoalStatus, Goals, Sessions},
     rules::{Rules, takes_work},
     state::{
@@ -26,6 +26,8 @@ impl<R: Rules> Supervisor<R> {
             self.keychain_is_shown();
             self.sign_ins_end();
             self.quit_hurries();
+            self.silence_is_noted();
+            self.idleness_is_noted();
             self.unneeded_runtimes_retire();
             for session in self.live.iter().copied().collect::<Vec<_>>() {
                 self.goal_is_held(session);
@@ -111,7 +113,9 @@ impl<R: Rules> Supervisor<R> {
                 }
             } else if idle && self.state.quit.is_some() {
                 ends.push((*id, AfterStop::Quit));
-            } else if idle && (self.rules.is_stale(&self.state, *id, runtime) || self.has_no_session(runtime)) {
+            } else if idle
+                && (self.rules.is_stale(&self.state, *id, runtime) || self.has_no_session(runtime) || self.is_idle_for_long(*id))
+            {
                 ends.push((*id, AfterStop::Nothing));
             }
         }
@@ -166,16 +170,29 @@ impl<R: Rules> Supervisor<R> {
         if session.attachment != Attachment::Detached || !needs_runtime(&self.state, session) {
             return;
         }
-        let Some(provider) = self.state.providers.get(&session.provider) else { return };
-        let Some((account_id, account)) = current_account(&self.state, &session.provider) else { return };
+        let provider = session.provider.clone();
+        self.request_runtime(&provider, Some(id));
+    }
+
+    /// One that serves all sessions of the current account.
+    pub(crate) fn request_shared_runtime(&mut self, provider: &ProviderId) {
+        let many = self.state.providers.get(provider).is_some_and(|p| p.capabilities.sessions == Sessions::Many);
+        if many && self.state.quit.is_none() {
+            self.request_runtime(provider, None);
+        }
+    }
+
+    fn request_runtime(&mut self, name: &ProviderId, id: Option<SessionId>) {
+        let Some(provider) = self.state.providers.get(name) else { return };
+        let Some((account_id, account)) = current_account(&self.state, name) else { return };
         let Some(credential) = account.credential.filter(|_| can_start(&self.state, account)) else { return };
         let found = matches!(provider.installed, crate::state::Installed::Found { .. });
-        let alone = provider.capabilities.sessions == Sessions::One;
-        let restarts = if alone { &session.restarts } else { &account.restarts };
+        let alone = id.filter(|_| provider.capabilities.sessions == Sessions::One);
+        let restarts = alone.and_then(|id| self.state.sessions.get(&id)).map_or(&account.restarts, |s| &s.restarts);
         let delayed = restarts.given_up.is_some() || restarts.not_before > self.now.boot;
         let in_the_way = |r: &Runtime| {
-            if alone {
-                r.session == Some(id)
+            if alone.is_some() {
+                r.session == alone
             } else {
                 // One process at a time refreshes a sign-in; an identity that is gone from it refreshes nothing.
                 r.credential == credential
@@ -186,10 +203,10 @@ impl<R: Rules> Supervisor<R> {
             return;
         }
         let entry = Runtime {
-            provider: session.provider.clone(),
+            provider: name.clone(),
             account: account_id,
             credential,
-            session: alone.then_some(id),
+            session: alone,
             epoch: provider.epoch,
             phase: Phase::Starting,
             identity: None,
@@ -225,6 +242,7 @@ impl<R: Rules> Supervisor<R> {
         let Some((session, runtime)) = self.opened_by(id) else { return };
         let Some(process) = self.state.runtimes.get(&runtime) else { return };
         if session.turn.is_some()
+            || session.history_owed
             || session.open_delay.not_before > self.now.boot
             || !needs_runtime(&self.state, session)
             || !takes_work(&self.rules, &self.state, runtime, process)
@@ -311,8 +329,14 @@ impl<R: Rules> Supervisor<R> {
                 Attachment::Opening { runtime } => {
                     wanted.push(Effect::Open { runtime, command: self.opening(*id, session) });
                 }
-                Attachment::Releasing { runtime } => wanted.push(Effect::Release { runtime, session: *id }),
-                Attachment::Open { runtime } => wanted.extend(self.probe(*id, session, runtime)),
+                Attachment::Releasing { runtime } if session.open_delay.not_before <= self.now.boot => {
+                    wanted.push(Effect::Release { runtime, session: *id });
+                }
+                Attachment::Releasing { .. } => {}
+                Attachment::Open { runtime } => {
+                    wanted.extend(self.probe(*id, session, runtime));
+                    wanted.extend(history(*id, session, runtime));
+                }
                 Attachment::Detached => {}
             }
         }
@@ -371,4 +395,10 @@ impl<R: Rules> Supervisor<R> {
     fn has_no_session(&self, runtime: &Runtime) -> bool {
         runtime.session.is_some_and(|id| self.state.sessions.get(&id).is_none_or(|s| s.archived))
     }
+}
+
+/// What its thread held before is asked for, of the process that has it open.
+fn history(id: SessionId, session: &Session, runtime: RuntimeId) -> Option<Effect> {
+    let thread = session.thread.clone().filter(|_| session.history_owed)?;
+    Some(Effect::ReadHistory { runtime, command: AgentCommand::ReadHistory { session: id, thread } })
 }

@@ -42,7 +42,8 @@ pub struct State {
     pub approvals: BTreeMap<ApprovalId, Approval>,
     /// Notifications that are raised or shown and not yet dismissed, by their unique key.
     pub notifications: BTreeMap<String, Notification>,
-    /// Message ids already taken, so that a repeated one is ignored.
+    /// Message ids taken in this run, so that a repeated one is ignored. Those of earlier runs are the store's to know:
+    /// whoever hands a message in asks it first.
     pub seen_messages: BTreeSet<MessageId>,
     pub keychain: Keychain,
     pub settings: AppSettings,
@@ -267,6 +268,12 @@ pub struct Session {
     /// Ended and not yet looked at.
     pub unread: bool,
     pub archived: bool,
+    /// Unix milliseconds: what came before was seen by a person.
+    #[serde(default)]
+    pub seen_at: i64,
+    /// What its thread held before is to be read and recorded; no message is sent before.
+    #[serde(default)]
+    pub history_owed: bool,
     /// One line of what goes on or what was said last.
     pub preview: String,
     pub plan: Vec<PlanStep>,
@@ -350,6 +357,18 @@ pub struct Turn {
     pub interrupting: bool,
     /// How its transport closed, while the history is being asked.
     pub closed: Option<Box<TransportRecord>>,
+    /// Nothing was heard of it for so long that a person may want to look. It is never ended for that.
+    #[serde(default)]
+    pub quiet: Option<Quiet>,
+}
+
+/// A silence that is longer than usual.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Quiet {
+    /// Unix milliseconds of the last word.
+    pub since: i64,
+    /// The command that runs meanwhile, if one does: it may well be the one that takes its time.
+    pub command: Option<String>,
 }
 
 /// How far an open turn got.
@@ -424,12 +443,34 @@ pub struct Notification {
 /// What a notification is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum NotificationKind {
-    TurnCompleted { turn: TurnId },
-    TurnFailed { turn: TurnId, failure: Failure },
-    OutcomeUnknown { turn: TurnId },
-    ApprovalNeeded { approval: ApprovalId },
-    SignedOut { provider: ProviderId, account: AccountId },
-    RuntimeFailed { provider: ProviderId, failure: Failure },
+    TurnCompleted {
+        turn: TurnId,
+    },
+    TurnFailed {
+        turn: TurnId,
+        failure: Failure,
+    },
+    /// Its process is gone without a word of its end.
+    TurnLost {
+        turn: TurnId,
+    },
+    OutcomeUnknown {
+        turn: TurnId,
+    },
+    TurnQuiet {
+        turn: TurnId,
+    },
+    ApprovalNeeded {
+        approval: ApprovalId,
+    },
+    SignedOut {
+        provider: ProviderId,
+        account: AccountId,
+    },
+    RuntimeFailed {
+        provider: ProviderId,
+        failure: Failure,
+    },
 }
 
 /// How far a notification got.
@@ -439,14 +480,18 @@ pub enum NotificationState {
     Shown,
 }
 
-/// What the person set.
+/// What the person set. What an older version did not know has its default.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AppSettings {
     pub notify_completed: bool,
     pub notify_approvals: bool,
     pub notify_failures: bool,
     pub notify_sign_outs: bool,
     pub muted: bool,
+    /// Muted until then, in Unix milliseconds.
+    #[serde(default)]
+    pub muted_until: Option<i64>,
     /// Minutes after midnight, local time: from, to.
     pub quiet_hours: Option<(u16, u16)>,
     pub scheme: Scheme,
@@ -454,6 +499,10 @@ pub struct AppSettings {
     pub text_size: u16,
     /// Seconds that a quit waits for running turns; `None`: as long as they take.
     pub quit_deadline: Option<u64>,
+    /// Minutes without a word after which a running turn counts as quiet; 0: never.
+    pub quiet_after: u64,
+    /// Minutes without work after which a process is stopped; 0: never.
+    pub idle_after: u64,
     pub onboarded: bool,
 }
 
@@ -465,10 +514,13 @@ impl Default for AppSettings {
             notify_failures: true,
             notify_sign_outs: true,
             muted: false,
+            muted_until: None,
             quiet_hours: None,
             scheme: Scheme::System,
             text_size: 100,
             quit_deadline: None,
+            quiet_after: 10,
+            idle_after: 15,
             onboarded: false,
         }
     }

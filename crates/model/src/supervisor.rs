@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use crate::{
     apply,
     change::Change,
+    clocks::Clocks,
     derive,
     effect::Effect,
     ids::SessionId,
     input::Input,
+    notify::quiet_key,
     rules::{Rules, Sound},
     state::{ApprovalState, Keychain, NotificationState, Now, Phase, Restarts, State},
 };
@@ -30,6 +32,7 @@ pub struct Supervisor<R: Rules = Sound> {
     pub(crate) live: BTreeSet<SessionId>,
     /// Keys of what is wanted and was asked for in this run of the application.
     pub(crate) asked: BTreeSet<String>,
+    pub(crate) clocks: Clocks,
     pub(crate) step: Step,
 }
 
@@ -46,7 +49,7 @@ impl<R: Rules> Supervisor<R> {
     #[must_use]
     pub fn with_rules(state: State, rules: R) -> Self {
         let live = state.sessions.iter().filter(|(_, s)| derive::matters(s)).map(|(id, _)| *id).collect();
-        Self { state, rules, now: Now::default(), live, asked: BTreeSet::new(), step: Step::default() }
+        Self { state, rules, now: Now::default(), live, asked: BTreeSet::new(), clocks: Clocks::default(), step: Step::default() }
     }
 
     /// What is true.
@@ -128,7 +131,14 @@ impl<R: Rules> Supervisor<R> {
         let credentials = state.credentials.values().filter(|c| c.owed_revocation).map(|c| c.not_before);
         let sessions = self.live.iter().filter_map(|id| state.sessions.get(id));
         let sessions = sessions.flat_map(|s| [s.open_delay.not_before, s.restarts.not_before]);
-        quit.chain(sign_ins).chain(accounts).chain(credentials).chain(sessions).filter(|at| *at > self.now.boot).min()
+        let clocks = self.silences().into_iter().map(|(_, at)| at).chain(self.idle_ends().into_iter().map(|(_, at)| at));
+        quit.chain(sign_ins)
+            .chain(clocks)
+            .chain(accounts)
+            .chain(credentials)
+            .chain(sessions)
+            .filter(|at| *at > self.now.boot)
+            .min()
     }
 
     /// Makes it a fact.
@@ -144,7 +154,17 @@ impl<R: Rules> Supervisor<R> {
                 self.live.remove(&id);
             }
         }
-        self.step.changes.push(change);
+        if let Change::TurnHeard { turn }
+        | Change::TurnEnded { turn, .. }
+        | Change::TurnReturned { turn }
+        | Change::TurnPhased { turn, .. } = &change
+        {
+            let key = quiet_key(*turn);
+            self.step.changes.push(change);
+            self.dismiss(key);
+        } else {
+            self.step.changes.push(change);
+        }
         if let Some((key, entry)) = notification {
             self.commit(Change::NotificationRaised { key: key.clone(), entry });
             self.ask(Effect::Notify { key });
@@ -164,6 +184,7 @@ fn session_of(state: &State, change: &Change) -> Option<SessionId> {
     | Change::SessionArchived { session, .. }
     | Change::GoalSet { session, .. }
     | Change::GoalHeld { session, .. }
+    | Change::HistoryRead { session, .. }
     | Change::MessageQueued { session, .. }
     | Change::MessageRemoved { session, .. }
     | Change::UndecidedSettled { session, .. }

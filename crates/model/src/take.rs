@@ -29,6 +29,7 @@ impl<R: Rules> Supervisor<R> {
             Input::Rename { session, title } => self.rename(session, title),
             Input::Archive { session, archived } => self.archive(session, archived),
             Input::MarkRead { session } => self.mark_read(session),
+            Input::Seen { session } => self.seen(session),
             Input::TryAgain { session } => self.try_again(session),
             Input::ResolveUnknown { session, resend } => self.resolve_unknown(session, resend),
             Input::SignIn { provider, account, label, method, key } => {
@@ -50,6 +51,12 @@ impl<R: Rules> Supervisor<R> {
             }
             Input::DismissNotification { key } => self.dismiss(key),
             Input::Quit { deadline_ms } => self.quit(deadline_ms),
+            Input::CancelQuit => {
+                if self.state.quit.is_some_and(|q| !q.forced) {
+                    self.commit(Change::QuitCancelled);
+                }
+            }
+            Input::Consult { provider } => self.request_shared_runtime(&provider),
 
             Input::ProviderFound { provider, mut capabilities, installed } => {
                 let known = self.state.providers.get(&provider);
@@ -69,6 +76,7 @@ impl<R: Rules> Supervisor<R> {
             Input::RuntimeStarted { runtime, process } => self.runtime_started(runtime, process),
             Input::RuntimeStartFailed { runtime, failure } => self.runtime_start_failed(runtime, failure),
             Input::Agent { runtime, event } => self.hear(runtime, event),
+            Input::Heard { session, at } => self.heard(None, session, at),
             Input::RuntimeGone { runtime, closed } => self.runtime_gone(runtime, closed),
             Input::SignInStep { sign_in, step } => {
                 if self.state.sign_ins.get(&sign_in).is_some_and(|s| s.failure.is_none() && !s.cancelling) {

@@ -31,6 +31,7 @@ impl<R: Rules> Supervisor<R> {
             retrying: None,
             interrupting: false,
             closed: None,
+            quiet: None,
         };
         self.commit(Change::TurnDispatched { turn, entry });
         let command = AgentCommand::StartTurn { session, turn, message: message.id, text: message.text, settings };
@@ -80,6 +81,7 @@ impl<R: Rules> Supervisor<R> {
             retrying: None,
             interrupting: false,
             closed: None,
+            quiet: None,
         };
         self.commit(Change::TurnDispatched { turn, entry });
         if unwanted {

@@ -24,6 +24,7 @@ fn at_work(sessions: u64) -> Supervisor {
         goals: Goals::Native,
         history_probe: true,
         approvals: true,
+        threads: false,
     };
     let installed = Installed::Found { path: String::new(), version: None };
     let runtime = RuntimeId(0);

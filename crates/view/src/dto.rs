@@ -3,8 +3,6 @@
 //! Decides nothing: every field is a fact of the machine put into words that a screen can use.
 //! Times are Unix milliseconds. Ids are strings, so that no number loses digits in JavaScript.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 /// Derives what every type here needs.
@@ -31,6 +29,14 @@ macro_rules! dto {
         $vis struct $name $body
     };
 }
+
+mod approval;
+mod runtime;
+mod transcript;
+
+pub use approval::*;
+pub use runtime::*;
+pub use transcript::*;
 
 // ---- the whole -----------------------------------------------------------------------------
 
@@ -90,6 +96,8 @@ dto! {
         pub install: Vec<String>,
         pub can_steer: bool,
         pub has_goals: bool,
+        /// Its own threads can be listed and gone on with.
+        pub has_threads: bool,
         /// Turns that finish on an account that is no longer the current one.
         pub finishing_turns: u32,
     }
@@ -115,6 +123,10 @@ dto! {
         pub state: AccountState,
         pub limits: Vec<RateLimit>,
         pub verified_at: Option<i64>,
+        /// It was signed in at some time.
+        pub known: bool,
+        /// Why no further process is started for it until somebody asks for one; the account itself may be well.
+        pub given_up: Option<Failure>,
         /// Turns that still run on it though it is not the current one, or is signed out.
         pub finishing_turns: u32,
         /// Its last credential is still to be revoked.
@@ -219,6 +231,10 @@ dto! {
         pub on_old_account: bool,
         pub preview: String,
         pub unread: bool,
+        /// What came before was seen.
+        pub seen_at: i64,
+        /// What its thread held before is being read.
+        pub reading_history: bool,
         pub archived: bool,
         pub active_at: i64,
         pub turn: Option<Turn>,
@@ -259,6 +275,17 @@ dto! {
         pub interrupting: bool,
         pub text: String,
         pub steers: Vec<QueuedMessage>,
+        pub quiet: Option<Quiet>,
+    }
+}
+
+dto! {
+    /// Nothing was heard of a running turn for long.
+    pub struct Quiet {
+        /// Unix milliseconds of the last word.
+        pub since: i64,
+        /// The command that runs meanwhile.
+        pub command: Option<String>,
     }
 }
 
@@ -328,150 +355,6 @@ dto! {
 dto! { pub word ApprovalMode { Always, OnRequest, Never } }
 dto! { pub word Sandbox { ReadOnly, WriteFolder, Full } }
 
-// ---- approvals -----------------------------------------------------------------------------
-
-dto! {
-    pub struct Approval {
-        pub id: String,
-        pub session: String,
-        pub turn: String,
-        pub body: Ask,
-        pub reason: Option<String>,
-        pub choices: Vec<Choice>,
-        pub item: Option<String>,
-        pub state: ApprovalState,
-        pub asked_at: i64,
-    }
-}
-
-dto! {
-    pub enum ApprovalState {
-        Pending,
-        Answered { choice: Option<ChoiceKind>, by: Asker, at: i64 },
-        Moot,
-    }
-}
-
-dto! { pub word Asker { Window, Tray, Notification, Cli, Api } }
-
-dto! {
-    pub enum Ask {
-        /// `display` is `command` with control, bidirectional and zero-width characters made visible.
-        Command { command: String, display: String, cwd: String, may_run_unsandboxed: bool },
-        FileChange { changes: Vec<FileChange>, grant_root: Option<String> },
-        Permissions { network: bool, read: Vec<String>, write: Vec<String> },
-        Questions { questions: Vec<Question> },
-        Form { server: String, message: String, schema: Option<String> },
-    }
-}
-
-dto! {
-    pub struct Question {
-        pub id: String,
-        pub header: String,
-        pub text: String,
-        pub options: Vec<QuestionOption>,
-        pub free_text: bool,
-        pub secret: bool,
-    }
-}
-
-dto! {
-    pub struct QuestionOption {
-        pub label: String,
-        pub description: String,
-    }
-}
-
-dto! { pub word ChoiceKind { Allow, AllowForSession, AllowAlways, Deny, DenyAndStop } }
-
-dto! {
-    pub struct Choice {
-        pub kind: ChoiceKind,
-        /// For `allowAlways`: the words that a later command must begin with.
-        pub rule: Vec<String>,
-    }
-}
-
-dto! {
-    /// What a person answers; checked against what was asked.
-    pub enum Answer {
-        Choice { kind: ChoiceKind },
-        Answers { answers: BTreeMap<String, Vec<String>> },
-        /// JSON text.
-        Form { json: String },
-    }
-}
-
-// ---- transcripts ---------------------------------------------------------------------------
-
-dto! {
-    /// A page of a transcript, oldest first.
-    pub struct TranscriptPage {
-        pub session: String,
-        pub entries: Vec<Entry>,
-        /// Ask for entries before this ordinal; `None` at the beginning.
-        pub before: Option<u64>,
-        /// How many entries there are in all.
-        pub total: u64,
-    }
-}
-
-dto! {
-    pub struct Entry {
-        /// Position in the session, growing.
-        pub ordinal: u64,
-        pub id: String,
-        pub turn: String,
-        pub completed: bool,
-        pub at: i64,
-        pub body: EntryBody,
-    }
-}
-
-dto! {
-    pub enum EntryBody {
-        UserMessage { text: String },
-        AgentMessage { text: String, final_answer: bool },
-        Reasoning { summary: String, text: String },
-        Command { command: String, cwd: String, output: String, exit_code: Option<i32>, duration_ms: Option<u64>, status: ItemStatus },
-        FileChange { changes: Vec<FileChange>, status: ItemStatus },
-        Tool { server: String, name: String, arguments: String, result: String, status: ItemStatus },
-        WebSearch { query: String },
-        Plan { text: String },
-        Compaction,
-        Notice { text: String },
-        Error { failure: Failure },
-        Other { kind: String, text: String },
-    }
-}
-
-dto! { pub word ItemStatus { Running, Completed, Failed, Declined, Abandoned } }
-
-dto! {
-    pub struct FileChange {
-        pub path: String,
-        pub kind: FileChangeKind,
-        pub moved_to: Option<String>,
-        pub diff: String,
-    }
-}
-
-dto! { pub word FileChangeKind { Added, Deleted, Updated } }
-
-dto! { pub word DeltaStream { AgentMessage, ReasoningSummary, Reasoning, CommandOutput, Plan } }
-
-dto! {
-    /// What a window that watches a session gets, in order, many in one batch.
-    pub enum TranscriptEvent {
-        /// Begin anew with this page; anything before it is void.
-        Page { page: TranscriptPage },
-        /// A new entry, or an entry that changed.
-        Upsert { entry: Entry },
-        Delta { id: String, stream: DeltaStream, text: String },
-    }
-}
-
 dto! {
     /// What the window's one channel carries.
     pub enum WindowEvent {
@@ -501,12 +384,17 @@ dto! {
         pub notify_failures: bool,
         pub notify_sign_outs: bool,
         pub muted: bool,
+        pub muted_until: Option<i64>,
         /// Minutes after midnight: from, to.
         pub quiet_hours: Option<(u16, u16)>,
         pub scheme: Scheme,
         pub text_size: u16,
         /// Seconds.
         pub quit_deadline: Option<u64>,
+        /// Minutes without a word after which a running turn counts as quiet; 0: never.
+        pub quiet_after: u64,
+        /// Minutes without work after which a process is stopped; 0: never.
+        pub idle_after: u64,
         pub onboarded: bool,
     }
 }

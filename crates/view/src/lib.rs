@@ -9,6 +9,7 @@ pub mod notification;
 pub mod snapshot;
 pub mod transcript;
 pub mod tray;
+pub mod unified;
 pub mod words;
 
 #[cfg(test)]

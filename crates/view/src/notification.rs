@@ -101,7 +101,9 @@ pub fn is_silenced(kind: &NotificationKind, settings: &state::AppSettings, minut
     let wanted = match kind {
         NotificationKind::TurnCompleted { .. } => settings.notify_completed,
         NotificationKind::TurnFailed { .. }
+        | NotificationKind::TurnLost { .. }
         | NotificationKind::OutcomeUnknown { .. }
+        | NotificationKind::TurnQuiet { .. }
         | NotificationKind::RuntimeFailed { .. } => settings.notify_failures,
         NotificationKind::ApprovalNeeded { .. } => settings.notify_approvals,
         NotificationKind::SignedOut { .. } => settings.notify_sign_outs,
@@ -119,7 +121,9 @@ pub fn notification(facts: &Facts<'_>, key: &str) -> Option<Shown> {
     let mut shown = match &entry.kind {
         NotificationKind::TurnCompleted { turn } => completed(facts, entry.session?, *turn)?,
         NotificationKind::TurnFailed { failure, .. } => failed(facts, entry.session?, &failure.message)?,
+        NotificationKind::TurnLost { .. } => failed(facts, entry.session?, words::LOST_TURN)?,
         NotificationKind::OutcomeUnknown { .. } => unknown(facts, entry.session?)?,
+        NotificationKind::TurnQuiet { turn } => quiet(facts, entry.session?, *turn)?,
         NotificationKind::ApprovalNeeded { approval } => asked(facts, *approval)?,
         NotificationKind::SignedOut { provider, account } => signed_out(facts, provider, *account),
         NotificationKind::RuntimeFailed { provider, failure } => stopped(facts, provider, entry.session, &failure.message),
@@ -192,6 +196,19 @@ fn unknown(facts: &Facts<'_>, id: SessionId) -> Option<Shown> {
     let lines = [words::unknown_body(facts.provider_name(&session.provider)), place(facts, session)];
     let shown = about(facts, id, words::unknown(&title(session)), &lines, vec![Action::OpenSession(id)])?;
     Some(Shown { category: "x-turnkeep.failed", ..shown })
+}
+
+fn quiet(facts: &Facts<'_>, id: SessionId, turn: TurnId) -> Option<Shown> {
+    let session = facts.state.sessions.get(&id)?;
+    let quiet = facts.state.turns.get(&turn)?.quiet.as_ref()?;
+    let provider = facts.provider_name(&session.provider);
+    let what = match &quiet.command {
+        Some(command) => words::quiet_in_command(&display::one_line(&display::visible(command), BODY)),
+        None => words::quiet_body(provider, facts.state.settings.quiet_after),
+    };
+    let lines = [what, place(facts, session)];
+    let shown = about(facts, id, words::quiet(&title(session)), &lines, vec![Action::OpenSession(id)])?;
+    Some(Shown { category: "x-turnkeep.quiet", ..shown })
 }
 
 fn asked(facts: &Facts<'_>, id: ApprovalId) -> Option<Shown> {

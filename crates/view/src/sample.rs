@@ -34,6 +34,7 @@ pub(crate) fn capabilities() -> Capabilities {
         goals: Goals::Native,
         history_probe: true,
         approvals: true,
+        threads: true,
     }
 }
 
@@ -122,6 +123,8 @@ impl Sample {
             turn: None,
             last_turn: None,
             unread: false,
+            seen_at: 0,
+            history_owed: false,
             archived: false,
             preview: String::new(),
             plan: Vec::new(),
@@ -155,6 +158,7 @@ impl Sample {
             retrying: None,
             interrupting: false,
             closed: None,
+            quiet: None,
         };
         self.state.turns.insert(TurnId(id), turn);
         self.state.turns.get_mut(&TurnId(id)).unwrap()

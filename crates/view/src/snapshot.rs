@@ -10,10 +10,12 @@ use turnkeep_model::{
 use crate::{display, dto, words};
 
 mod parts;
+mod runtime;
 mod session;
 
 pub(crate) use parts::file_change;
 pub use parts::{failure, goal_from, session_settings_from, settings, settings_from};
+pub use runtime::{Ended, live_runtimes, runtime, threads};
 pub use session::group;
 
 /// What a snapshot is made from.
@@ -105,6 +107,7 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
         install: card.install.clone(),
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,
+        has_threads: capabilities.threads,
         finishing_turns: count(facts.finishing(&card.id).count()),
     }
 }
@@ -127,6 +130,8 @@ fn accounts(facts: &Facts<'_>, provider: &ProviderId) -> Vec<dto::Account> {
             state: account_state(facts, id, account),
             limits: account.limits.iter().map(parts::rate_limit).collect(),
             verified_at: account.verified_at,
+            known: account.verified_at.is_some() || account.identity.is_some(),
+            given_up: account.restarts.given_up.as_ref().map(failure),
             finishing_turns: count(facts.finishing(provider).filter(|turn| turn.account == id).count()),
             revocation_owed: facts.state.credentials.values().any(|c| c.account == id && c.owed_revocation),
         })
@@ -163,11 +168,6 @@ fn account_state(facts: &Facts<'_>, id: AccountId, account: &state::Account) -> 
         Some(AccountProblem::KeychainAbsent) => dto::AccountState::KeychainAbsent,
         Some(AccountProblem::Other(failure)) => dto::AccountState::Troubled { failure: parts::failure(failure) },
         None if account.credential.is_none() => dto::AccountState::SignedOut,
-        None if account.restarts.given_up.is_some() => account
-            .restarts
-            .given_up
-            .as_ref()
-            .map_or(dto::AccountState::SignedIn, |failure| dto::AccountState::Troubled { failure: parts::failure(failure) }),
         // What lies in the keychain is out of reach while it is locked, whoever noticed it.
         None if account.kind != state::AccountKind::System && facts.state.keychain == state::Keychain::Locked => {
             dto::AccountState::KeychainLocked

@@ -2,7 +2,7 @@
 
 use turnkeep_model::{
     SessionId, TurnId,
-    port::{DeltaStream, Item, ItemBody, ItemStatus},
+    port::{DeltaStream, Item, ItemBody, ItemStatus, TurnDiff},
 };
 
 use crate::{
@@ -37,8 +37,26 @@ pub fn entry(place: Place, item: &Item) -> dto::Entry {
 
 /// A page, oldest first. `before`: the ordinal to ask on from; `None` at the beginning.
 #[must_use]
-pub fn page(session: SessionId, entries: Vec<dto::Entry>, before: Option<u64>, total: u64) -> dto::TranscriptPage {
-    dto::TranscriptPage { session: session.to_string(), entries, before, total }
+pub fn page(
+    session: SessionId,
+    entries: Vec<dto::Entry>,
+    before: Option<u64>,
+    total: u64,
+    changes: Vec<dto::TurnChanges>,
+) -> dto::TranscriptPage {
+    dto::TranscriptPage { session: session.to_string(), entries, before, total, changes }
+}
+
+/// What a turn changed, in numbers.
+#[must_use]
+pub fn changes(turn: TurnId, diff: &TurnDiff) -> dto::TurnChanges {
+    dto::TurnChanges { turn: turn.to_string(), files: diff.files, added: diff.added, removed: diff.removed }
+}
+
+/// What a turn changed, file by file.
+#[must_use]
+pub fn turn_diff(diff: &TurnDiff) -> dto::TurnDiff {
+    dto::TurnDiff { files: crate::unified::files(&diff.text), dropped: diff.dropped }
 }
 
 /// Which text of an entry grows.

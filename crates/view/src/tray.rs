@@ -45,11 +45,23 @@ pub enum MenuEntry {
 pub enum TrayAction {
     Open,
     Show(dto::View),
-    Answer { approval: String, kind: dto::ChoiceKind },
-    UseAccount { account: String },
+    Answer {
+        approval: String,
+        kind: dto::ChoiceKind,
+    },
+    UseAccount {
+        account: String,
+    },
     UnlockKeychain,
-    Mute { muted: bool },
+    Mute {
+        muted: bool,
+    },
+    /// For an hour; or not any more.
+    MuteForAnHour {
+        muted: bool,
+    },
     Quit,
+    CancelQuit,
 }
 
 /// Sessions of one group that the menu lists; the window has the rest.
@@ -133,7 +145,8 @@ fn signed_out(snapshot: &dto::Snapshot) -> Option<String> {
         snapshot.providers.iter().filter(|provider| waiting.iter().any(|session| session.provider == provider.id)).collect()
     };
     let names: Vec<&str> = out.iter().map(|provider| provider.name.as_str()).collect();
-    Some(words::signed_out_of(&words::list(&names), waiting.iter().map(|session| session.queue.len()).sum()))
+    let ever = out.iter().any(|provider| provider.accounts.iter().any(|account| account.known));
+    Some(words::signed_out_of(&words::list(&names), ever, waiting.iter().map(|session| session.queue.len()).sum()))
 }
 
 fn is_installed(provider: &dto::Provider) -> bool {
@@ -173,9 +186,19 @@ fn menu(snapshot: &dto::Snapshot, counts: &Counts, state: &str) -> Vec<MenuEntry
     let muted = snapshot.settings.muted;
     let mute =
         MenuEntry::Item { label: words::MUTE.to_owned(), action: Some(TrayAction::Mute { muted: !muted }), checked: Some(muted) };
-    part(&mut menu, vec![mute]);
+    let until = snapshot.settings.muted_until.filter(|until| *until > snapshot.now);
+    let hour = MenuEntry::Item {
+        label: words::MUTE_FOR_AN_HOUR.to_owned(),
+        action: Some(TrayAction::MuteForAnHour { muted: until.is_none() }),
+        checked: Some(until.is_some()),
+    };
+    part(&mut menu, if muted { vec![mute] } else { vec![mute, hour] });
     let quit = if snapshot.quit.is_some() { words::quit_now(counts.turns) } else { words::quit(counts.turns) };
-    part(&mut menu, vec![item(quit, TrayAction::Quit)]);
+    let mut end = vec![item(quit, TrayAction::Quit)];
+    if snapshot.quit.as_ref().is_some_and(|quit| !quit.forced) {
+        end.insert(0, item(words::CANCEL_QUIT, TrayAction::CancelQuit));
+    }
+    part(&mut menu, end);
     menu
 }
 
@@ -243,7 +266,11 @@ fn account(snapshot: &dto::Snapshot, provider: &dto::Provider) -> MenuEntry {
     let look = || TrayAction::Show(dto::View::Settings { page: "accounts".to_owned() });
     let current = current(provider);
     let (words, action) = match current.map(|account| &account.state) {
-        None | Some(dto::AccountState::SignedOut | dto::AccountState::ItemMissing) => (words::SIGNED_OUT.to_owned(), sign_in()),
+        None => (words::NOT_SIGNED_IN.to_owned(), sign_in()),
+        Some(dto::AccountState::SignedOut) if current.is_some_and(|account| !account.known) => {
+            (words::NOT_SIGNED_IN.to_owned(), sign_in())
+        }
+        Some(dto::AccountState::SignedOut | dto::AccountState::ItemMissing) => (words::SIGNED_OUT.to_owned(), sign_in()),
         Some(dto::AccountState::SigningIn) => (words::SIGNING_IN.to_owned(), sign_in()),
         Some(dto::AccountState::Rejected { .. }) => (words::REJECTED.to_owned(), sign_in()),
         Some(dto::AccountState::KeychainLocked) => (words::KEYCHAIN_LOCKED.to_owned(), TrayAction::UnlockKeychain),

@@ -57,12 +57,14 @@ pub fn stopped(provider: &str, sessions: usize) -> String {
     format!("{provider} keeps stopping: {}", counted(sessions, "session needs a look", "sessions need a look"))
 }
 
+/// `ever`: somebody was signed in before.
 #[must_use]
-pub fn signed_out_of(providers: &str, waiting: usize) -> String {
+pub fn signed_out_of(providers: &str, ever: bool, waiting: usize) -> String {
+    let out = if ever { format!("Signed out of {providers}") } else { format!("Not signed in to {providers}") };
     match waiting {
-        0 => format!("Signed out of {providers}"),
-        1 => format!("Signed out of {providers}: 1 message waits"),
-        n => format!("Signed out of {providers}: {n} messages wait"),
+        0 => out,
+        1 => format!("{out}: 1 message waits"),
+        n => format!("{out}: {n} messages wait"),
     }
 }
 
@@ -91,6 +93,8 @@ pub const OPEN: &str = "Open";
 pub const ALLOW_ONCE: &str = "Allow once";
 pub const DENY: &str = "Deny";
 pub const MUTE: &str = "Mute notifications";
+pub const MUTE_FOR_AN_HOUR: &str = "Mute for an hour";
+pub const CANCEL_QUIT: &str = "Do not quit";
 pub const UNLOCK_KEYCHAIN: &str = "Unlock the keychain";
 pub const SIGN_IN: &str = "Sign in";
 pub const TRY_AGAIN: &str = "Try again";
@@ -127,6 +131,7 @@ pub fn menu_account(provider: &str, account: &str) -> String {
 }
 
 pub const SIGNED_OUT: &str = "signed out";
+pub const NOT_SIGNED_IN: &str = "not signed in";
 pub const SIGNING_IN: &str = "signing in";
 pub const REJECTED: &str = "sign-in not accepted";
 pub const KEYCHAIN_LOCKED: &str = "the keychain is locked";
@@ -250,6 +255,21 @@ pub fn failed(title: &str) -> String {
 #[must_use]
 pub fn unknown(title: &str) -> String {
     format!("Outcome unknown: {title}")
+}
+
+#[must_use]
+pub fn quiet(title: &str) -> String {
+    format!("Quiet: {title}")
+}
+
+#[must_use]
+pub fn quiet_body(provider: &str, minutes: u64) -> String {
+    format!("Nothing was heard from {provider} for {minutes} min. The turn goes on; you can wait or interrupt it.")
+}
+
+#[must_use]
+pub fn quiet_in_command(command: &str) -> String {
+    format!("A command is taking long: {command}")
 }
 
 #[must_use]

@@ -11,6 +11,7 @@ mod native;
 
 use std::time::Duration;
 
+use turnkeep_engine::clock;
 use turnkeep_model::{AccountId, ApprovalId, Input, state::Asker};
 use turnkeep_view::{
     dto,
@@ -24,6 +25,8 @@ pub(crate) use linux::{start, theme_is_dark};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use native::start;
 
+/// Milliseconds.
+const HOUR: i64 = 60 * 60 * 1000;
 /// Least time between two drawings: what changes faster is nobody's to read.
 const EVERY: Duration = Duration::from_millis(150);
 
@@ -65,7 +68,20 @@ fn act(shell: &Shell, action: &TrayAction, token: Option<String>) {
             settings.muted = *muted;
             shell.engine.tell(Input::ChangeSettings { settings });
         }
+        TrayAction::MuteForAnHour { muted } => {
+            let mut settings = shell.engine.snapshot().state.settings.clone();
+            settings.muted_until = muted.then(|| clock::now().wall.saturating_add(HOUR));
+            shell.engine.tell(Input::ChangeSettings { settings });
+        }
         TrayAction::Quit => shell.quit(),
+        TrayAction::CancelQuit => {
+            let engine = shell.engine.clone();
+            tauri::async_runtime::spawn(async move {
+                if let Err(why) = engine.cancel_quit().await {
+                    tracing::info!(%why, "the quit goes on");
+                }
+            });
+        }
     }
 }
 

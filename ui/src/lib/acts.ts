@@ -11,6 +11,7 @@ export function sessionActs(session: Session): Item[] {
   return [
     { name: w.rename, act: () => { app.dialog = { kind: "renameSession", session: session.id }; } },
     ...(app.provider(session.provider)?.hasGoals ? [{ name: session.goal ? w.editGoal : w.goal, act: () => { app.dialog = { kind: "goal", session: session.id }; } }] : []),
+    { name: words.process.show, act: () => { app.dialog = { kind: "process", session: session.id }; } },
     { name: w.copyFolder, act: () => void copyText(session.folder) },
     ...(session.unread ? [{ name: w.markRead, act: () => void app.run(shell.markRead(session.id)) }] : []),
     "line",

@@ -16,6 +16,7 @@ export type Dialog =
   | { kind: "removeAccount"; account: string }
   | { kind: "renameSession"; session: string }
   | { kind: "goal"; session: string }
+  | { kind: "process"; session: string }
   | { kind: "link"; url: string; host: string }
   | { kind: "quit" }
   | { kind: "quitNow" };
@@ -39,6 +40,11 @@ class App {
   recoverySeen = $state(false);
   /** Approvals answered here whose end the snapshot does not tell yet. */
   answering = $state.raw<ReadonlySet<string>>(new Set());
+
+  /** There is room for both sides of a change next to each other. */
+  wide = $state(false);
+  /** The last thing that was seen of the open session before it was opened, where something was unread. */
+  unreadFrom = $state<number | null>(null);
 
   /** The open session's transcript; `revision` tells that it changed. */
   feed = new Feed();
@@ -97,6 +103,7 @@ class App {
 
   go(view: View): void {
     if (this.opened !== null && (view.type !== "session" || view.session !== this.opened)) {
+      void this.run(shell.seen(this.opened));
       this.feed = new Feed();
       this.revision++;
       if (view.type !== "session") void this.run(shell.closeSession());
@@ -118,7 +125,9 @@ class App {
   open(session: string, then: Place | null = null): void {
     this.last = session;
     if (this.opened !== session) {
+      const unread = this.sessions.find((s) => s.id === session);
       this.go({ type: "session", session });
+      this.unreadFrom = unread?.unread ? unread.seenAt : null;
       void this.run(shell.openSession(session));
     }
     this.wants = then;
@@ -131,6 +140,33 @@ class App {
     const page = await this.run(shell.transcriptPage(opened, feed.before, PAGE));
     if (page === undefined || feed !== this.feed) return 0;
     return feed.prepend(page);
+  }
+
+  /** Loads what follows a far part; true when the end was reached and is followed again. */
+  async newer(): Promise<boolean> {
+    const { feed, opened } = this;
+    if (opened === null || feed.after === null) return false;
+    const page = await this.run(shell.transcriptPage(opened, feed.after + PAGE + 1, PAGE));
+    if (page === undefined || feed !== this.feed || feed.append(page)) return false;
+    await this.run(shell.openSession(opened));
+    return true;
+  }
+
+  /** Loads the part around an entry; the transcript begins anew with it. */
+  async jump(ordinal: number): Promise<boolean> {
+    const { feed, opened } = this;
+    if (opened === null) return false;
+    const page = await this.run(shell.transcriptPage(opened, ordinal + PAGE / 2, PAGE));
+    if (page === undefined || feed !== this.feed) return false;
+    const far = feed.jump(page);
+    // The end is followed again by opening it: what came meanwhile is not known here.
+    if (!far) await this.run(shell.openSession(opened));
+    return true;
+  }
+
+  /** Back to the end from a far part. */
+  async toEnd(): Promise<void> {
+    if (this.opened !== null && this.feed.after !== null) await this.run(shell.openSession(this.opened));
   }
 
   /** Awaits a command; a refusal becomes the pane's banner, and the result undefined. */

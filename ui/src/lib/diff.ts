@@ -68,6 +68,31 @@ function tally(lines: Line[]): Diff {
   return { lines, added, removed };
 }
 
+/** Lines side by side: what went on the left, what came on the right; what has no counterpart stands alone. */
+export function pairs(lines: readonly Line[]): [Line | null, Line | null][] {
+  const out: [Line | null, Line | null][] = [];
+  let went: Line[] = [];
+  let came: Line[] = [];
+  const flush = () => {
+    for (let i = 0; i < Math.max(went.length, came.length); i++) out.push([went[i] ?? null, came[i] ?? null]);
+    went = [];
+    came = [];
+  };
+  for (const line of lines) {
+    if (line.kind === "del") {
+      if (came.length > 0) flush();
+      went.push(line);
+    } else if (line.kind === "add") came.push(line);
+    else if (line.kind === "note") (came.length > 0 ? came : went).push(line);
+    else {
+      flush();
+      out.push([line, line]);
+    }
+  }
+  flush();
+  return out;
+}
+
 /** The lines in parts, long unchanged runs folded. */
 export function parts(lines: readonly Line[]): Part[] {
   const out: Part[] = [];

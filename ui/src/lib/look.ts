@@ -37,11 +37,11 @@ export function accountLook(account: Account): AccountLook {
     case "signedIn":
       return account.finishingTurns > 0 && !account.current
         ? { icon: "clock", tone: "c-idle", word: w.finishing(account.finishingTurns), note: null, urgent: false }
-        : { icon: "person", tone: "c-run", word: w.signedIn, note: null, urgent: false };
+        : { icon: "person", tone: "c-run", word: w.signedIn, note: account.givenUp ? w.givenUp : null, urgent: false };
     case "signedOut":
       return account.finishingTurns > 0
         ? { icon: "clock", tone: "c-idle", word: w.signedOut, note: w.finishing(account.finishingTurns), urgent: false }
-        : { icon: "out", tone: "c-idle", word: w.signedOut, note: null, urgent: false };
+        : { icon: "out", tone: "c-idle", word: account.known ? w.signedOut : w.notSignedIn, note: null, urgent: false };
     case "signingIn": return { icon: "wait", tone: "c-idle", word: w.signingIn, note: null, urgent: false };
     case "rejected":
       return { icon: "err", tone: "c-err", word: account.kind === "apiKey" ? w.keyRejected : w.rejected, note: state.failure.message, urgent: true };

@@ -2,7 +2,7 @@
 //
 // It never decides, retries or caches. A refused command rejects with a CommandError.
 import type {
-  Answer, CommandError, Goal, SessionSettings, Settings, SignInMethod, TranscriptPage, WindowEvent,
+  Answer, CommandError, Goal, Matches, Runtime, SessionSettings, Settings, SignInMethod, ThreadPage, TranscriptPage, TurnDiff, WindowEvent,
 } from "./wire";
 
 export interface Transport {
@@ -49,8 +49,15 @@ export const closeSession = () => call("close_session");
 export const transcriptPage = (session: string, before: number | null, limit: number) =>
   call<TranscriptPage>("transcript_page", { session, before, limit });
 
-export const createSession = (provider: string, folder: string, title: string, settings: SessionSettings) =>
-  call<string>("create_session", { provider, folder, title, settings });
+export const findEntries = (session: string, text: string, before: number | null) =>
+  call<Matches>("find_entries", { session, text, before });
+export const turnChanges = (session: string, turn: string) => call<TurnDiff | null>("turn_changes", { session, turn });
+export const runtimes = () => call<Runtime[]>("runtimes");
+export const providerThreads = (provider: string, cursor: string | null) =>
+  call<ThreadPage>("provider_threads", { provider, cursor });
+
+export const createSession = (provider: string, folder: string, title: string, settings: SessionSettings, thread: string | null = null) =>
+  call<string>("create_session", { provider, folder, title, settings, thread });
 export const send = (session: string, message: string, text: string) => call("send", { session, message, text });
 export const steer = (session: string, message: string, text: string) => call("steer", { session, message, text });
 export const editQueued = (session: string, message: string, text: string) => call("edit_queued", { session, message, text });
@@ -62,6 +69,7 @@ export const configureSession = (session: string, settings: SessionSettings) => 
 export const renameSession = (session: string, title: string) => call("rename_session", { session, title });
 export const archiveSession = (session: string, archived: boolean) => call("archive_session", { session, archived });
 export const markRead = (session: string) => call("mark_read", { session });
+export const seen = (session: string) => call("seen", { session });
 export const tryAgain = (session: string) => call("try_again", { session });
 export const resolveUnknown = (session: string, resend: boolean) => call("resolve_unknown", { session, resend });
 
@@ -83,5 +91,6 @@ export const openLink = (url: string, confirmed: boolean) => call<OpenedLink>("o
 export const pickFolder = () => call<string | null>("pick_folder");
 export const checkFolder = (path: string) => call<string | null>("check_folder", { path });
 export const quit = (force: boolean) => call("quit", { force });
+export const cancelQuit = () => call("cancel_quit");
 export const hideWindow = () => call("hide_window");
 export const diagnostics = () => call<Diagnostics>("diagnostics");

@@ -32,6 +32,10 @@ offers: Array<SignInOffer>,
  */
 install: Array<string>, canSteer: boolean, hasGoals: boolean, 
 /**
+ * Its own threads can be listed and gone on with.
+ */
+hasThreads: boolean, 
+/**
  * Turns that finish on an account that is no longer the current one.
  */
 finishingTurns: number, };
@@ -43,6 +47,14 @@ export type Account = { id: string, label: string,
  * E-mail address, or "API key ending 7Q2F".
  */
 identity: string | null, plan: string | null, kind: AccountKind, current: boolean, state: AccountState, limits: Array<RateLimit>, verifiedAt: number | null, 
+/**
+ * It was signed in at some time.
+ */
+known: boolean, 
+/**
+ * Why no further process is started for it until somebody asks for one; the account itself may be well.
+ */
+givenUp: Failure | null, 
 /**
  * Turns that still run on it though it is not the current one, or is signed out.
  */
@@ -96,7 +108,15 @@ account: string | null,
 /**
  * The running turn is on an account that is no longer the current one.
  */
-onOldAccount: boolean, preview: string, unread: boolean, archived: boolean, activeAt: number, turn: Turn | null, lastTurn: EndedTurn | null, queue: Array<QueuedMessage>, 
+onOldAccount: boolean, preview: string, unread: boolean, 
+/**
+ * What came before was seen.
+ */
+seenAt: number, 
+/**
+ * What its thread held before is being read.
+ */
+readingHistory: boolean, archived: boolean, activeAt: number, turn: Turn | null, lastTurn: EndedTurn | null, queue: Array<QueuedMessage>, 
 /**
  * Messages of which nobody can say whether they arrived: a person must decide (resolve_unknown).
  */
@@ -108,7 +128,17 @@ waitsFor: string | null, goal: Goal | null, plan: Array<PlanStep>, usage: Usage,
 
 export type SessionStatus = { "type": "idle" } | { "type": "starting" } | { "type": "running" } | { "type": "needsApproval", count: number, } | { "type": "outcomeUnknown" } | { "type": "failed" } | { "type": "signedOut" } | { "type": "keychainLocked" };
 
-export type Turn = { id: string, startedAt: number, dispatched: boolean, retrying: string | null, interrupting: boolean, text: string, steers: Array<QueuedMessage>, };
+export type Turn = { id: string, startedAt: number, dispatched: boolean, retrying: string | null, interrupting: boolean, text: string, steers: Array<QueuedMessage>, quiet: Quiet | null, };
+
+export type Quiet = { 
+/**
+ * Unix milliseconds of the last word.
+ */
+since: number, 
+/**
+ * The command that runs meanwhile.
+ */
+command: string | null, };
 
 export type EndedTurn = { id: string, outcome: Outcome, failure: Failure | null, startedAt: number, endedAt: number, };
 
@@ -164,7 +194,61 @@ before: number | null,
 /**
  * How many entries there are in all.
  */
-total: number, };
+total: number, 
+/**
+ * What the turns of these entries changed, if anything.
+ */
+changes: Array<TurnChanges>, };
+
+export type TurnChanges = { turn: string, files: number, added: number, removed: number, };
+
+export type TurnDiff = { files: Array<FileChange>, 
+/**
+ * Bytes that were left off at the end.
+ */
+dropped: number, };
+
+export type Matches = { ordinals: Array<number>, 
+/**
+ * Ask for those before this one; `None` when that was all.
+ */
+before: number | null, total: number, };
+
+export type RuntimeState = "starting" | "ready" | "retiring" | "stopped" | "failed";
+
+export type Runtime = { id: string, provider: string, account: string, 
+/**
+ * The account's name; of one that was removed, nothing.
+ */
+accountLabel: string, 
+/**
+ * The sessions that it holds, or the one that it served alone.
+ */
+sessions: Array<string>, state: RuntimeState, pid: number | null, version: string | null, startedAt: number, endedAt: number | null, 
+/**
+ * Number of the sign-in under which it was started.
+ */
+epoch: number, 
+/**
+ * That sign-in is not the current one any more.
+ */
+old: boolean, failure: Failure | null, 
+/**
+ * The last lines of its standard error, oldest first.
+ */
+lastLines: Array<string>, };
+
+export type ThreadPage = { threads: Array<Thread>, nextCursor: string | null, };
+
+export type Thread = { thread: string, 
+/**
+ * Its name, else how it began.
+ */
+title: string, preview: string, folder: string, updatedAt: number, 
+/**
+ * The session that it is here already.
+ */
+session: string | null, };
 
 export type Entry = { 
 /**
@@ -182,13 +266,13 @@ export type FileChangeKind = "added" | "deleted" | "updated";
 
 export type DeltaStream = "agentMessage" | "reasoningSummary" | "reasoning" | "commandOutput" | "plan";
 
-export type TranscriptEvent = { "type": "page", page: TranscriptPage, } | { "type": "upsert", entry: Entry, } | { "type": "delta", id: string, stream: DeltaStream, text: string, };
+export type TranscriptEvent = { "type": "page", page: TranscriptPage, } | { "type": "upsert", entry: Entry, } | { "type": "changes", changes: TurnChanges, } | { "type": "delta", id: string, stream: DeltaStream, text: string, };
 
 export type WindowEvent = { "type": "snapshot", snapshot: Snapshot, } | { "type": "transcript", session: string, events: Array<TranscriptEvent>, } | { "type": "show", view: View, };
 
 export type View = { "type": "sessions" } | { "type": "session", session: string, } | { "type": "settings", page: string, } | { "type": "signIn", provider: string, };
 
-export type Settings = { notifyCompleted: boolean, notifyApprovals: boolean, notifyFailures: boolean, notifySignOuts: boolean, muted: boolean, 
+export type Settings = { notifyCompleted: boolean, notifyApprovals: boolean, notifyFailures: boolean, notifySignOuts: boolean, muted: boolean, mutedUntil: number | null, 
 /**
  * Minutes after midnight: from, to.
  */
@@ -196,7 +280,15 @@ quietHours: [number, number] | null, scheme: Scheme, textSize: number,
 /**
  * Seconds.
  */
-quitDeadline: number | null, onboarded: boolean, };
+quitDeadline: number | null, 
+/**
+ * Minutes without a word after which a running turn counts as quiet; 0: never.
+ */
+quietAfter: number, 
+/**
+ * Minutes without work after which a process is stopped; 0: never.
+ */
+idleAfter: number, onboarded: boolean, };
 
 export type Scheme = "system" | "light" | "dark";
 

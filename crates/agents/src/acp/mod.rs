@@ -85,6 +85,7 @@ impl AcpAgent {
                 goals: Goals::None,
                 history_probe: false,
                 approvals: true,
+                threads: false,
             },
             sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },
             program: entry.program.clone(),

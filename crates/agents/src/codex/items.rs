@@ -236,10 +236,11 @@ pub(super) fn thread(from: wire::Thread) -> Option<ThreadSummary> {
         return None;
     }
     let child = from.parent_thread_id.is_some() || from.source.get("subAgent").is_some();
-    let title = from.name.filter(|name| !name.is_empty()).unwrap_or(from.preview);
+    let first_line = |text: String| text.lines().next().unwrap_or_default().chars().take(200).collect::<String>();
     Some(ThreadSummary {
         thread: ThreadRef(from.id),
-        title: title.lines().next().unwrap_or_default().chars().take(200).collect(),
+        title: first_line(from.name.unwrap_or_default()),
+        preview: first_line(from.preview),
         folder: from.cwd,
         updated_at: from.updated_at,
         resumable: !from.ephemeral && !child,

@@ -38,6 +38,7 @@ impl Codex {
                     goals: Goals::Native,
                     history_probe: true,
                     approvals: true,
+                    threads: true,
                 },
                 sign_in: vec![SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
                 program: ProgramSource::Search { names: vec!["codex".to_owned()], says_version: true },

@@ -16,7 +16,10 @@ use std::{
 };
 
 use tokio::{sync::watch, time::Instant};
-use turnkeep_model::{Change, ItemId, SessionId, State, TurnId, port::DeltaStream};
+use turnkeep_model::{
+    Change, ItemId, SessionId, State, TurnId,
+    port::{DeltaStream, TurnDiff},
+};
 
 pub use self::watcher::{Events, TranscriptEvent};
 use self::{growing::Growing, watcher::Watcher};
@@ -151,12 +154,15 @@ impl Feed {
                     completed: *completed,
                     at: place.at,
                 });
-            } else if let Change::ItemsAbandoned { session, items, .. } = change {
-                self.abandon(*session, |id, _| items.contains(id));
+            } else if let Change::TurnDiffed { session, turn, diff } = change {
+                if let Some(live) = self.sessions.get_mut(session) {
+                    let counts = TurnDiff { text: String::new(), ..diff.clone() };
+                    live.send(&TranscriptEvent::Diff { turn: *turn, counts });
+                }
             } else if let Change::TurnEnded { turn, .. } | Change::TurnReturned { turn } = change {
                 let owners: Vec<SessionId> = self.sessions.keys().copied().collect();
                 for session in owners {
-                    self.abandon(session, |_, of| of.is_none_or(|of| of == *turn));
+                    self.abandon(session, |of| of.is_none_or(|of| of == *turn));
                 }
             }
         }
@@ -171,12 +177,12 @@ impl Feed {
     }
 
     /// Everything that ran and was told of is over.
-    fn abandon(&mut self, session: SessionId, which: impl Fn(&ItemId, Option<TurnId>) -> bool) {
+    fn abandon(&mut self, session: SessionId, which: impl Fn(Option<TurnId>) -> bool) {
         let Some(live) = self.sessions.get_mut(&session) else { return };
         let gone: Vec<ItemId> = live
             .running
             .iter()
-            .filter(|(id, growing)| which(id, growing.entry.as_ref().map(|entry| entry.turn)))
+            .filter(|(_, growing)| which(growing.entry.as_ref().map(|entry| entry.turn)))
             .map(|(id, _)| id.clone())
             .collect();
         for id in gone {

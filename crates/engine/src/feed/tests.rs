@@ -36,6 +36,7 @@ fn all(events: &mut Events) -> Vec<String> {
             TranscriptEvent::Page(_) => "page".to_owned(),
             TranscriptEvent::Upsert(entry) => format!("{} {}: {}", entry.ordinal, entry.completed, text(&entry.item.body)),
             TranscriptEvent::Delta { item, text, .. } => format!("{item} += {text}"),
+            TranscriptEvent::Diff { turn, .. } => format!("diff of {turn}"),
         })
         .collect()
 }
@@ -197,7 +198,7 @@ fn a_session_that_nobody_needs_is_forgotten() {
     grow(&mut feed, "a", "x", now);
     drop(events);
     publish(&mut feed, 1, &message("a", "x", true));
-    publish(&mut feed, 1, &Change::SessionRead { session: SESSION });
+    publish(&mut feed, 1, &Change::SessionRead { session: SESSION, at: 1 });
     assert!(feed.sessions.is_empty());
     assert_eq!(feed.next_flush(), None);
 }

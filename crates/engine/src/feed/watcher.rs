@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use tokio::sync::mpsc;
-use turnkeep_model::{ItemId, port::DeltaStream};
+use turnkeep_model::{
+    ItemId, TurnId,
+    port::{DeltaStream, TurnDiff},
+};
 
 use crate::store::{Entry, Page};
 
@@ -22,6 +25,8 @@ pub enum TranscriptEvent {
     Page(Page),
     /// A new entry, or the new form of one with this ordinal.
     Upsert(Arc<Entry>),
+    /// What a turn changed so far, in numbers: its text is left out.
+    Diff { turn: TurnId, counts: TurnDiff },
     /// More text of a running entry. Means nothing for one that is completed.
     Delta { item: ItemId, stream: DeltaStream, text: Arc<str> },
 }
@@ -32,6 +37,7 @@ impl TranscriptEvent {
         match self {
             Self::Page(page) => page.entries.iter().map(Entry::weight).sum(),
             Self::Upsert(entry) => entry.weight(),
+            Self::Diff { .. } => 128,
             Self::Delta { item, text, .. } => item.0.len() + text.len() + 64,
         }
     }

@@ -2,11 +2,12 @@
 
 use secrecy::SecretString;
 use tokio::sync::oneshot;
-use turnkeep_model::{AccountId, Change, Input, ProviderId, Seq, SessionId, SignInId, TurnId, state::Notification};
+use turnkeep_model::{AccountId, Change, Input, ProviderId, RuntimeId, Seq, SessionId, SignInId, TurnId, state::Notification};
 
 use crate::{
     feed::{Events, Trouble},
     store::Entry,
+    world::ThreadsAnswer,
 };
 
 /// An input that was taken in and written down.
@@ -81,6 +82,16 @@ pub(crate) enum Ask {
     },
     Unlock,
     Rescan,
+    LastLines {
+        runtime: RuntimeId,
+        answer: oneshot::Sender<Vec<String>>,
+    },
+    /// Not answered by a process that is gone.
+    Threads {
+        runtime: RuntimeId,
+        cursor: Option<String>,
+        answer: oneshot::Sender<ThreadsAnswer>,
+    },
 }
 
 impl Ask {
@@ -100,7 +111,7 @@ impl Ask {
                 let _ = answer.send(refused);
                 false
             }
-            Self::Subscribe { .. } | Self::Unlock | Self::Rescan => false,
+            Self::Subscribe { .. } | Self::Unlock | Self::Rescan | Self::LastLines { .. } | Self::Threads { .. } => false,
         }
     }
 }

@@ -19,9 +19,9 @@ use std::{
 };
 
 use secrecy::SecretString;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use turnkeep_model::{
-    CredentialId, Effect, Input, StagedSecret, Step, Supervisor,
+    CredentialId, Effect, Input, RuntimeId, StagedSecret, Step, Supervisor,
     state::{Credential, Now},
 };
 
@@ -33,7 +33,7 @@ use crate::{
     feed::{Feed, Trouble},
     perform::Owed,
     store::Writer,
-    world::Arrival,
+    world::{Arrival, ThreadsAnswer},
 };
 
 /// How long a stop may take once nothing is decided any more.
@@ -45,6 +45,8 @@ const FORCED_WITHIN: Duration = Duration::from_millis(1_800);
 pub(crate) trait Outside {
     /// Carry out one wish, without waiting.
     fn perform(&self, effect: Effect);
+    /// So many words of this process were taken in and written down.
+    fn taken(&self, runtime: RuntimeId, words: usize);
     /// These credentials are to be watched from now on.
     fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>);
     /// Keep a secret until the machine says where it belongs.
@@ -53,6 +55,10 @@ pub(crate) trait Outside {
     fn unlock(&self);
     /// Look for programs again.
     fn rescan(&self);
+    /// What a process wrote to its standard error last.
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String>;
+    /// Ask a process which threads it knows.
+    fn threads(&self, runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>);
     /// Stop what still runs.
     fn shut(self) -> impl Future<Output = ()>;
 }
@@ -120,6 +126,11 @@ impl Insistence {
         self.news.notify_one();
     }
 
+    /// Not asked for any more, unless it was insisted on already.
+    pub(crate) fn relent(&self) {
+        let _ = self.asked.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
     /// Waits until it was asked for twice.
     async fn twice(&self) {
         while self.asked.load(Ordering::Acquire) < 2 {
@@ -164,8 +175,18 @@ async fn whole<M: Machine, O: Outside, C: Clock>(
 ) -> Ended {
     let Parts { machine, writer, feed, notices, outside, clock, crash, insistence: _ } = parts;
     outside.attend(&feed.state().credentials);
-    let mut passes =
-        Loop { machine, writer: Some(writer), feed, owed: Owed::default(), notices, outside, clock, crash, exit: false };
+    let mut passes = Loop {
+        machine,
+        writer: Some(writer),
+        feed,
+        owed: Owed::default(),
+        notices,
+        outside,
+        clock,
+        crash,
+        exit: false,
+        heard: BTreeMap::new(),
+    };
     let stop = passes.go(arrivals, &mut asks).await;
     let Loop { writer, feed, outside, .. } = passes;
     let shut = |outside: O| async {

@@ -1,6 +1,7 @@
 //! One pass of the loop after the other.
 
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
@@ -11,8 +12,9 @@ use tokio::{
     time::Instant,
 };
 use turnkeep_model::{
-    Change, Effect, Input, State, Step,
+    Change, Effect, Input, RuntimeId, SessionId, State, Step,
     port::{AgentEvent, SignInMethod},
+    state::Now,
 };
 
 use super::{Ack, Ask, Clock, Ended, Machine, Notice, Outside, Refused};
@@ -57,6 +59,8 @@ pub(super) struct Loop<M, O, C> {
     pub(super) clock: C,
     pub(super) crash: Crash,
     pub(super) exit: bool,
+    /// When text of each session came last. The machine is told before it judges a deadline.
+    pub(super) heard: BTreeMap<SessionId, Now>,
 }
 
 /// What one pass decided.
@@ -114,16 +118,26 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
                 () = flush_at(flush) => {}
             }
             let mut pass = Pass::default();
+            let mut taken = BTreeMap::<RuntimeId, usize>::new();
             for arrival in arrived.drain(..) {
+                if let Arrival::Event { runtime, .. } | Arrival::Input(Input::Agent { runtime, .. }) = &arrival {
+                    *taken.entry(*runtime).or_default() += 1;
+                }
                 self.arrival(arrival, &mut pass)?;
             }
             for ask in asked.drain(..) {
                 self.ask(ask, &mut pass)?;
             }
             if tick {
+                for (session, at) in std::mem::take(&mut self.heard) {
+                    self.input(Input::Heard { session, at }, None, &mut pass)?;
+                }
                 self.input(Input::Tick, None, &mut pass)?;
             }
             self.carry_out(pass, asks).await?;
+            for (runtime, words) in taken {
+                self.outside.taken(runtime, words);
+            }
             self.feed.flush(Instant::now());
         }
         Ok(Ended::Quit)
@@ -133,11 +147,23 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
         match arrival {
             Arrival::Event { event: AgentEvent::Delta { session, item, stream, text }, .. } => {
                 self.feed.absorb(session, item, stream, &text, Instant::now());
-                Ok(())
+                self.text_came(session, pass)
             }
             Arrival::Event { runtime, event } => self.input(Input::Agent { runtime, event }, None, pass),
             Arrival::Input(input) => self.input(input, None, pass),
         }
+    }
+
+    /// The end of a silence is told at once; else the moment is only noted.
+    fn text_came(&mut self, session: SessionId, pass: &mut Pass) -> Result<(), Stop> {
+        let at = self.clock.now();
+        let state = self.feed.state();
+        let turn = state.sessions.get(&session).and_then(|entry| state.turns.get(&entry.turn?));
+        if turn.is_some_and(|turn| turn.quiet.is_some()) {
+            return self.input(Input::Heard { session, at }, None, pass);
+        }
+        self.heard.insert(session, at);
+        Ok(())
     }
 
     fn ask(&mut self, ask: Ask, pass: &mut Pass) -> Result<(), Stop> {
@@ -153,6 +179,10 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
             }
             Ask::Unlock => self.outside.unlock(),
             Ask::Rescan => self.outside.rescan(),
+            Ask::LastLines { runtime, answer } => {
+                let _ = answer.send(self.outside.last_lines(runtime));
+            }
+            Ask::Threads { runtime, cursor, answer } => self.outside.threads(runtime, cursor, answer),
         }
         Ok(())
     }
@@ -232,6 +262,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
             | Effect::Reap { .. }
             | Effect::Command { .. }
             | Effect::Open { .. }
+            | Effect::ReadHistory { .. }
             | Effect::Release { .. }
             | Effect::SignIn { .. }
             | Effect::CancelSignIn { .. }

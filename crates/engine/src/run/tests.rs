@@ -1,6 +1,7 @@
 //! The loop with the real machine, a real file and a world of paper.
 
 mod crashes;
+mod depth;
 
 use std::{
     path::{Path, PathBuf},
@@ -73,6 +74,8 @@ impl Outside for Paper {
         self.record.effects.lock().unwrap().push(effect);
     }
 
+    fn taken(&self, _runtime: RuntimeId, _words: usize) {}
+
     fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
         self.record.attended.lock().unwrap().push(credentials.len());
     }
@@ -87,6 +90,15 @@ impl Outside for Paper {
 
     fn rescan(&self) {
         let _ = self.inbox.send(Arrival::Input(play::provider_found()));
+    }
+
+    fn last_lines(&self, runtime: RuntimeId) -> Vec<String> {
+        vec![format!("the last words of {runtime}")]
+    }
+
+    fn threads(&self, _runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>) {
+        let threads = vec![play::thread(cursor.as_deref().unwrap_or("first"))];
+        let _ = answer.send(Ok(turnkeep_model::port::ThreadPage { threads, next_cursor: None }));
     }
 
     async fn shut(self) {}
@@ -204,7 +216,7 @@ impl Rig {
     }
 
     /// A session with a turn that runs.
-    async fn with_turn(&self) -> (SessionId, turnkeep_model::TurnId, turnkeep_model::RuntimeId) {
+    async fn with_turn(&self) -> (SessionId, turnkeep_model::TurnId, RuntimeId) {
         let session = self.with_session().await;
         self.handle.send(session, MessageId::new("m"), "do it".into()).await.unwrap();
         let snapshot =
@@ -214,10 +226,16 @@ impl Rig {
     }
 
     async fn quit(self) {
+        drop(self.quit_and_keep().await);
+    }
+
+    /// Ends it; what it wrote stays.
+    async fn quit_and_keep(self) -> (Option<tempfile::TempDir>, PathBuf) {
         self.handle.quit(Some(0));
         let ended = tokio::time::timeout(SOON, self.handle.exited()).await.unwrap();
         assert_eq!(ended, Ended::Quit);
         self.engine.join();
+        (self.folder, self.path)
     }
 }
 
@@ -273,6 +291,15 @@ async fn an_answer_comes_after_the_commit_and_says_what_was_made() {
     assert!(sent.changed);
     let again = rig.handle.send(session, MessageId::new("m"), "a".into()).await.unwrap();
     assert!(!again.changed, "a repeated id is nothing");
+    let (folder, path) = rig.quit_and_keep().await;
+    let (engine, handle, record) = launch(&path, Crash::default(), false);
+    let rig = Rig { folder, path, engine, handle, record };
+    let again = rig.handle.send(session, MessageId::new("m"), "a".into()).await.unwrap();
+    assert!(!again.changed, "not at the next start either");
+    let steered = rig.handle.steer(session, MessageId::new("m"), "a".into()).await.unwrap();
+    assert!(!steered.changed);
+    let other = rig.handle.send(session, MessageId::new("n"), "a".into()).await.unwrap();
+    assert!(other.changed);
     rig.quit().await;
 }
 

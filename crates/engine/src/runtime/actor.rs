@@ -14,6 +14,7 @@ use super::{
     child::{Plan, Spawner},
     reap,
     stdio::{Fill, LONGEST_LINE, LastLines, Line, Trouble, read_lines, write_frames},
+    unread::Unread,
 };
 use crate::clock::{self, Alarm};
 
@@ -54,6 +55,10 @@ pub(crate) struct Start {
     pub(crate) marker: String,
     /// Carried out before anything else.
     pub(crate) first: Vec<AgentCommand>,
+    /// Where its standard error goes.
+    pub(crate) last_lines: LastLines,
+    /// What it said and nobody has taken in.
+    pub(crate) unread: Unread,
 }
 
 /// One child, from its start to its proven end.
@@ -71,6 +76,7 @@ pub(crate) struct Actor<T> {
     pub(super) output: Pipe,
     pub(super) errors: Pipe,
     pub(super) last_lines: LastLines,
+    pub(super) unread: Unread,
     pub(super) alarm: Alarm,
     wake_at: Option<u64>,
     ready_by: Option<u64>,
@@ -112,7 +118,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         mut orders: mpsc::UnboundedReceiver<Order>,
         mut tell: T,
     ) -> End {
-        let Start { name, launch, protocol, marker, first } = start;
+        let Start { name, launch, protocol, marker, first, last_lines, unread } = start;
         let mut environment = launch.environment.clone();
         environment.insert(reap::MARKER.to_owned(), marker.clone());
         let plan = Plan {
@@ -146,7 +152,8 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             trouble,
             output: Pipe::new(stdout, LONGEST_LINE),
             errors: Pipe::new(stderr, LONGEST_ERROR_LINE),
-            last_lines: LastLines::default(),
+            last_lines,
+            unread,
             alarm: Alarm::new(),
             wake_at: None,
             trailing: None,
@@ -170,7 +177,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     Some(Order::Stop { force }) => return Why::Asked { force },
                     None => return Why::Asked { force: false },
                 },
-                line = self.output.next() => {
+                line = next_bearable(&self.unread, &mut self.output) => {
                     self.receive(line);
                     if !self.output.open {
                         return Why::OutputClosed;
@@ -213,6 +220,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     if let AgentEvent::Fault { failure, .. } = &event {
                         tracing::warn!(agent = self.name, "{}", failure.message);
                     }
+                    self.unread.told();
                     (self.tell)(Report::Event(event));
                 }
                 Out::WakeAt(at) => self.wake_at = Some(at),
@@ -226,6 +234,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         if let Err(unsupported) = self.protocol.command(clock::boot(), command.clone())
             && let Some(event) = refusal(command, &unsupported)
         {
+            self.unread.told();
             (self.tell)(Report::Event(event));
         }
     }
@@ -236,6 +245,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 if !ended {
                     self.trailing = Some(bytes.len() as u64);
                 }
+                self.unread.read(bytes.len());
                 self.protocol.receive(clock::boot(), &bytes);
             }
             Line::Oversized { bytes } => {
@@ -311,6 +321,12 @@ impl Pipe {
     }
 }
 
+/// The next line of its output, once there is room for what it says.
+pub(super) async fn next_bearable(unread: &Unread, output: &mut Pipe) -> Line {
+    unread.bearable().await;
+    output.next().await
+}
+
 fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -355,12 +371,12 @@ fn refusal(command: AgentCommand, unsupported: &Unsupported) -> Option<AgentEven
         AgentCommand::SignOut => AgentEvent::SignedOut { result: Err(failure) },
         AgentCommand::Interrupt { session, .. }
         | AgentCommand::Answer { session, .. }
-        | AgentCommand::SetGoal { session, .. }
-        | AgentCommand::ReadHistory { session, .. } => AgentEvent::Fault { session: Some(session), failure },
-        AgentCommand::ReadIdentity
-        | AgentCommand::ListModels
-        | AgentCommand::ReadRateLimits
-        | AgentCommand::ListThreads { .. } => AgentEvent::Fault { session: None, failure },
+        | AgentCommand::SetGoal { session, .. } => AgentEvent::Fault { session: Some(session), failure },
+        AgentCommand::ListThreads { ask, .. } => AgentEvent::Threads { ask, result: Err(failure) },
+        AgentCommand::ReadHistory { session, .. } => AgentEvent::History { session, result: Err(failure) },
+        AgentCommand::ReadIdentity | AgentCommand::ListModels | AgentCommand::ReadRateLimits => {
+            AgentEvent::Fault { session: None, failure }
+        }
         AgentCommand::CancelSignIn => return None,
     })
 }

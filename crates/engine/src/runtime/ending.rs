@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use turnkeep_model::port::{Failure, TransportRecord};
 
 use super::{
-    actor::{Actor, End, Order, Report, Why, start_failed},
+    actor::{Actor, End, Order, Report, Why, next_bearable, start_failed},
     reap::{self, Ask},
     stdio::QUIET,
 };
@@ -118,7 +118,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             };
             tokio::select! {
                 status = self.child.wait() => return Some(status),
-                line = self.output.next() => self.receive(line),
+                line = next_bearable(&self.unread, &mut self.output) => self.receive(line),
                 line = self.errors.next() => self.note(line),
                 order = order => match order {
                     Some(Order::Stop { force: true }) => {

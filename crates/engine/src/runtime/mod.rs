@@ -9,8 +9,10 @@ mod child;
 mod ending;
 mod reap;
 mod stdio;
+mod unread;
 
 pub(crate) use actor::{Actor, End, Order, Report, Start};
 pub(crate) use child::{Plan, Spawner};
 pub(crate) use reap::{GRACE, MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
-pub(crate) use stdio::{Fill, Line, read_lines};
+pub(crate) use stdio::{Fill, LastLines, Line, read_lines};
+pub(crate) use unread::Unread;

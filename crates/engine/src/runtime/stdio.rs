@@ -3,7 +3,10 @@
 //! A reader never waits for what a line leads to, only for room; memory is bounded whatever comes. Never read inside a
 //! `select!` that could drop half a line, and nothing that passes here is ever logged.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::BytesMut;
 use tokio::{
@@ -173,24 +176,25 @@ async fn write_all(mut pipe: impl AsyncWrite + Unpin, fill: impl Fill, mut frame
     Ok(())
 }
 
-/// The last lines of standard error, each cut to a bearable length.
-#[derive(Debug, Default)]
-pub(crate) struct LastLines(std::collections::VecDeque<String>);
+/// The last lines of standard error, each cut to a bearable length. Clones are the same lines.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastLines(Arc<Mutex<std::collections::VecDeque<String>>>);
 
 impl LastLines {
     const COUNT: usize = 20;
     const LENGTH: usize = 500;
 
-    pub(crate) fn push(&mut self, line: &[u8]) {
-        if self.0.len() == Self::COUNT {
-            self.0.pop_front();
-        }
+    pub(crate) fn push(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line.get(..Self::LENGTH.min(line.len())).unwrap_or_default());
-        self.0.push_back(without_secrets(text.trim_end()));
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == Self::COUNT {
+            lines.pop_front();
+        }
+        lines.push_back(without_secrets(text.trim_end()));
     }
 
     pub(crate) fn to_vec(&self) -> Vec<String> {
-        self.0.iter().cloned().collect()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }
 

@@ -92,7 +92,7 @@ async fn a_reader_that_is_told_to_give_up_hands_over_what_it_has() {
 
 #[test]
 fn standard_error_keeps_the_last_lines_and_no_key() {
-    let mut last = LastLines::default();
+    let last = LastLines::default();
     for line in 0..30 {
         last.push(format!("line {line}").as_bytes());
     }

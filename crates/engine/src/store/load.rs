@@ -1,7 +1,7 @@
 //! From rows to the state, at start. What cannot be read is put aside and said; it never prevents the start.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -89,7 +89,6 @@ impl Reading<'_> {
                 entry.steers.push(message);
             }
         }
-        state.seen_messages = self.seen()?;
         self.mend(&mut state)?;
         Ok(state)
     }
@@ -155,10 +154,6 @@ impl Reading<'_> {
             found.push((owner, QueuedMessage { id: MessageId(id), text, at, delivery }));
         }
         Ok(found)
-    }
-
-    fn seen(&self) -> rusqlite::Result<BTreeSet<MessageId>> {
-        self.connection.prepare("SELECT id FROM seen_messages")?.query_map([], |row| row.get(0).map(MessageId))?.collect()
     }
 
     fn read<T: DeserializeOwned>(&mut self, source: &'static str, key: &str, body: &str, into: &mut T) {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 pub use load::{Loaded, Missing};
 pub use open::open;
-pub use read::{Entry, Event, Found, Page, Reader};
+pub use read::{EndedRuntime, Entry, Event, Found, Matches, Page, Reader};
 pub use rows::{Batch, Draft};
 pub(crate) use write::abandon_body;
 pub use write::{Committed, Placed, Writer};

@@ -14,7 +14,8 @@ use super::{
 };
 
 /// One file a step; the number of steps is the format's version.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_ended_runtimes_and_turn_diffs.sql")];
 
 /// Pages that the write-ahead log may keep on the disk after a checkpoint.
 const LOG_LIMIT: i64 = 8 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use turnkeep_model::{
     AccountId, ApprovalId, Change, CredentialId, ItemId, MessageId, ProviderId, RuntimeId, Seq, SessionId, SignInId, State,
     TurnId, apply,
-    port::TurnOutcome,
+    port::{TurnDiff, TurnOutcome},
     state::{Approval, ApprovalState, Delivery, QueuedMessage, Turn},
 };
 
@@ -72,6 +72,12 @@ pub(super) enum Row {
     },
     RuntimeGone {
         id: RuntimeId,
+    },
+    RuntimeEnded {
+        id: RuntimeId,
+        at: i64,
+        body: String,
+        failure: Option<String>,
     },
     Session {
         id: SessionId,
@@ -140,9 +146,10 @@ pub(super) enum Row {
         body: String,
         words: String,
     },
-    ItemsAbandoned {
+    Diff {
         session: SessionId,
-        items: Vec<ItemId>,
+        turn: TurnId,
+        diff: TurnDiff,
     },
     /// Nothing of an ended turn stays open.
     TurnItemsAbandoned {
@@ -301,14 +308,25 @@ impl<'a> Draft<'a> {
             | Change::RuntimeProcess { runtime, .. }
             | Change::RuntimeReady { runtime, .. }
             | Change::RuntimeFaulted { runtime, .. }
-            | Change::RuntimePhased { runtime, .. }
-            | Change::RuntimeRemoved { runtime } => self.touch_all([Touched::Runtime(*runtime)]),
+            | Change::RuntimePhased { runtime, .. } => self.touch_all([Touched::Runtime(*runtime)]),
+            Change::RuntimeRemoved { runtime, at, failure } => {
+                if let Some(entry) = self.state.runtimes.get(runtime) {
+                    self.batch.rows.push(Row::RuntimeEnded {
+                        id: *runtime,
+                        at: *at,
+                        body: json(entry),
+                        failure: failure.as_ref().map(json),
+                    });
+                }
+                self.touch_all([Touched::Runtime(*runtime)]);
+            }
             Change::SessionAttached { session, .. }
             | Change::ThreadNamed { session, .. }
             | Change::SessionConfigured { session, .. }
             | Change::SessionRenamed { session, .. }
             | Change::SessionArchived { session, .. }
-            | Change::SessionRead { session }
+            | Change::SessionRead { session, .. }
+            | Change::HistoryRead { session, .. }
             | Change::SessionOpenFailed { session, .. }
             | Change::OpenDelayed { session, .. }
             | Change::RestartsCounted { session, .. }
@@ -340,6 +358,8 @@ impl<'a> Draft<'a> {
             | Change::TurnPhased { turn, .. }
             | Change::TurnRetrying { turn, .. }
             | Change::TurnInterrupting { turn }
+            | Change::TurnQuieted { turn, .. }
+            | Change::TurnHeard { turn }
             | Change::SteerSent { turn, .. }
             | Change::SteerDelivered { turn, .. } => self.touch_all([Touched::Turn(*turn)]),
             Change::SteerReturned { turn, .. } => {
@@ -360,8 +380,8 @@ impl<'a> Draft<'a> {
                     words: if *completed { words(&item.body) } else { String::new() },
                 });
             }
-            Change::ItemsAbandoned { session, items, .. } => {
-                self.batch.rows.push(Row::ItemsAbandoned { session: *session, items: items.clone() });
+            Change::TurnDiffed { session, turn, diff } => {
+                self.batch.rows.push(Row::Diff { session: *session, turn: *turn, diff: diff.clone() });
             }
             Change::ApprovalRequested { approval, .. } => self.touch_all([Touched::Approval(*approval)]),
             Change::ApprovalAnswered { approval, .. } | Change::ApprovalMoot { approval } => {
@@ -372,7 +392,7 @@ impl<'a> Draft<'a> {
             | Change::NotificationShown { key }
             | Change::NotificationDismissed { key } => self.touch_all([Touched::Notification(key.clone())]),
             Change::SettingsChanged { .. } => self.touch_all([Touched::Settings]),
-            Change::QuitBegan { .. } | Change::Recovered => self.touch_all([Touched::Quit]),
+            Change::QuitBegan { .. } | Change::QuitCancelled | Change::Recovered => self.touch_all([Touched::Quit]),
         }
     }
 

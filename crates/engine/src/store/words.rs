@@ -3,7 +3,7 @@
 use serde::Serialize;
 use turnkeep_model::{
     Change,
-    port::{Failure, FailureClass, Item, ItemBody, TurnOutcome},
+    port::{Failure, FailureClass, Item, ItemBody, TurnDiff, TurnOutcome},
     state::{Delivery, Turn, TurnState},
 };
 
@@ -42,8 +42,15 @@ pub(super) fn delivery(turn: &Turn, outcome: Option<&TurnOutcome>) -> Delivery {
     }
 }
 
-/// A change as the journal keeps it: it names an item and does not repeat its text, which its row has.
+/// A change as the journal keeps it: it names an item or a diff and does not repeat its text, which its row has.
 pub(super) fn journalled(change: &Change) -> String {
+    if let Change::TurnDiffed { session, turn, diff } = change {
+        return json(&Change::TurnDiffed {
+            session: *session,
+            turn: *turn,
+            diff: TurnDiff { text: String::new(), ..diff.clone() },
+        });
+    }
     let Change::ItemRecorded { session, turn, item, completed } = change else { return json(change) };
     let body = ItemBody::Other { kind: kind(&item.body).to_owned(), text: String::new() };
     let item = Item { id: item.id.clone(), body };

@@ -22,6 +22,8 @@ const JOURNAL_KEEP: u64 = 20_000;
 const JOURNAL_AGE: i64 = 14 * 24 * 60 * 60 * 1000;
 /// Changes after which the journal is trimmed again.
 const TRIM_EVERY: u64 = 1_000;
+/// Ended processes that are remembered.
+const ENDED_KEPT: i64 = 100;
 /// Free pages that are given back to the file system at a trim.
 const VACUUM_PAGES: u32 = 256;
 
@@ -222,6 +224,27 @@ fn write(transaction: &Transaction<'_>, row: &Row, at: i64, committed: &mut Comm
             params![number(id.0), body],
         ),
         Row::RuntimeGone { id } => run(transaction, "DELETE FROM runtimes WHERE id = ?1", [number(id.0)]),
+        Row::RuntimeEnded { id, at, body, failure } => {
+            run(
+                transaction,
+                "INSERT OR REPLACE INTO ended_runtimes VALUES (?1, ?2, ?3, ?4)",
+                params![number(id.0), at, body, failure],
+            )?;
+            run(transaction, "DELETE FROM ended_runtimes WHERE id <= ?1", [number(id.0).saturating_sub(ENDED_KEPT)])
+        }
+        Row::Diff { session, turn, diff } => run(
+            transaction,
+            "INSERT OR REPLACE INTO turn_diffs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                number(turn.0),
+                number(session.0),
+                diff.files,
+                number(diff.added),
+                number(diff.removed),
+                number(diff.dropped),
+                diff.text
+            ],
+        ),
         Row::Session { id, provider, thread, archived, active_at, body } => run(
             transaction,
             "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -306,18 +329,6 @@ fn write(transaction: &Transaction<'_>, row: &Row, at: i64, committed: &mut Comm
                 run(transaction, "INSERT OR REPLACE INTO items_text (rowid, text) VALUES (?1, ?2)", params![row, words])?;
             }
             committed.items.push(Placed { ordinal, at });
-            Ok(())
-        }
-        Row::ItemsAbandoned { session, items } => {
-            for item in items {
-                let found: Option<(i64, String)> = transaction
-                    .prepare_cached("SELECT id, body FROM items WHERE session = ?1 AND item = ?2 AND completed = 0")?
-                    .query_row(params![number(session.0), item.0], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()?;
-                if let Some((id, body)) = found {
-                    abandon(transaction, id, &body)?;
-                }
-            }
             Ok(())
         }
         Row::TurnItemsAbandoned { turn } => {

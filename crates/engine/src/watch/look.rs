@@ -3,13 +3,18 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use tokio::sync::watch;
 use turnkeep_agents::{Agent, CredentialSource};
-use turnkeep_model::{CredentialId, Input, ProviderId, port::Observation, state::Keychain};
+use turnkeep_model::{
+    CredentialId, Input, ProviderId,
+    port::Observation,
+    state::{AccountKind, Keychain},
+};
 
 use super::{Attendance, Looker, read_file};
 use crate::{
@@ -32,6 +37,8 @@ struct Told {
     keychain: Option<Keychain>,
     system: BTreeMap<ProviderId, (bool, Vec<Stamp>)>,
     credentials: BTreeMap<CredentialId, Observation>,
+    /// What the keychain said of each item when it was asked last.
+    items: BTreeMap<Attributes, Result<(), VaultError>>,
     /// Items of the keychain that were not there when it last said so.
     missing: BTreeSet<BTreeMap<String, String>>,
 }
@@ -48,29 +55,124 @@ pub(super) async fn run(
 ) {
     let mut told = Told::default();
     let mut again = 0;
+    let mut asking: Asking = None;
+    // News that came while the keychain was being asked: it is asked once more.
+    let mut ask_again = false;
     loop {
-        if again == 0 {
-            looker.0.notified().await;
-            tokio::time::sleep(SETTLE).await;
-        } else if tokio::time::timeout(LOOK_AGAIN, looker.0.notified()).await.is_ok() {
+        let news = tokio::select! {
+            () = looker.0.notified() => true,
+            answers = answered(&mut asking) => {
+                asking = None;
+                told.hear(&shared, answers);
+                false
+            }
+            () = tokio::time::sleep(LOOK_AGAIN), if again > 0 => false,
+        };
+        if news {
             again = 0;
             tokio::time::sleep(SETTLE).await;
+            ask_again = true;
         }
         let now = attended.borrow().clone();
+        if ask_again && asking.is_none() {
+            ask_again = false;
+            asking = Some(Box::pin(ask(Arc::clone(&shared), now.clone())));
+            // One that answers in no time is heard first, so that what moved from a file into it is not missed.
+            if let Ok(answers) = tokio::time::timeout(HEAD_START, answered(&mut asking)).await {
+                asking = None;
+                told.hear(&shared, answers);
+            }
+        }
         let torn = look(&shared, &mut told, &now, &paths).await;
         again = if torn && again < LOOK_AGAIN_TIMES { again + 1 } else { 0 };
     }
 }
 
-/// True if something was found half written.
-async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &watch::Sender<BTreeSet<PathBuf>>) -> bool {
-    let keychain = shared.vault.look().await;
-    if told.keychain.as_ref() != Some(&keychain) {
-        // What the locked one hid is told anew.
-        told.credentials.clear();
-        told.keychain = Some(keychain.clone());
-        shared.tell(Input::Keychain { keychain });
+/// How long files wait for a keychain that may have news of the same sign-in. One that hangs keeps nobody longer.
+const HEAD_START: Duration = Duration::from_millis(300);
+
+/// What an item's attributes are to the keychain.
+type Attributes = BTreeMap<String, String>;
+
+/// The keychain, and what it says of each item that somebody wants to know of.
+struct Answers {
+    keychain: Keychain,
+    items: BTreeMap<Attributes, Result<(), VaultError>>,
+}
+
+/// The keychain is asked beside everything else: it may hang.
+type Asking = Option<Pin<Box<dyn Future<Output = Answers> + Send>>>;
+
+async fn answered(asking: &mut Asking) -> Answers {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
     }
+}
+
+async fn ask(shared: Arc<Shared>, attended: Attendance) -> Answers {
+    let mut keychain = shared.vault.look().await;
+    let mut items = BTreeMap::new();
+    if matches!(keychain, Keychain::Unlocked | Keychain::Locked) {
+        let ground = shared.ground.get().await;
+        for attributes in wanted_items(&shared, &ground.environment, &attended) {
+            let found = shared.vault.find(&attributes).await;
+            let hangs = found == Err(VaultError::Hung);
+            items.insert(attributes, found);
+            if hangs {
+                // The others would only wait as long again.
+                keychain = Keychain::Absent { why: VaultError::Hung.to_string() };
+                break;
+            }
+        }
+    }
+    Answers { keychain, items }
+}
+
+impl Told {
+    /// What the keychain said, once it did.
+    fn hear(&mut self, shared: &Shared, answers: Answers) {
+        let Answers { keychain, items } = answers;
+        self.items = items;
+        if self.keychain.as_ref() != Some(&keychain) {
+            // What the locked one hid is told anew.
+            self.credentials.clear();
+            self.keychain = Some(keychain.clone());
+            shared.tell(Input::Keychain { keychain });
+        }
+    }
+}
+
+fn wanted_items(shared: &Shared, environment: &Environment, attended: &Attendance) -> BTreeSet<Attributes> {
+    let of_systems = shared.agents.values().flat_map(|agent| agent.system_sources(&system_home(&**agent, environment)));
+    let of_credentials = attended.iter().filter_map(|(credential, it)| {
+        let agent = shared.agents.get(&it.provider)?;
+        Some(places(shared, &**agent, environment, *credential, it.kind))
+    });
+    let all = of_systems.chain(of_credentials.flatten());
+    all.filter_map(|source| if let CredentialSource::KeychainItem { attributes } = source { Some(attributes) } else { None })
+        .collect()
+}
+
+/// Where a credential lies; our own vault is a part of the keychain.
+fn places(
+    shared: &Shared,
+    agent: &dyn Agent,
+    environment: &Environment,
+    credential: CredentialId,
+    kind: AccountKind,
+) -> Vec<CredentialSource> {
+    sources_of(shared, agent, environment, credential, kind)
+        .into_iter()
+        .map(|source| match source == CredentialSource::Vault {
+            true => CredentialSource::KeychainItem { attributes: shared.vault.attributes(credential) },
+            false => source,
+        })
+        .collect()
+}
+
+/// Looks at the files, and takes the keychain by its last word. True if something was found half written.
+async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &watch::Sender<BTreeSet<PathBuf>>) -> bool {
     let ground = shared.ground.get().await;
     let environment = &ground.environment;
     let files = files(shared, environment, attended);
@@ -80,11 +182,10 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
         *before = files;
         changed
     });
-    let answers = matches!(told.keychain, Some(Keychain::Unlocked | Keychain::Locked));
     let mut torn = false;
     for (provider, agent) in &shared.agents {
         let sources = agent.system_sources(&system_home(&**agent, environment));
-        let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
+        let found = look_at(&**agent, &sources, &told.items, &mut told.missing).await;
         if found.assumed && !matches!(ground.programs.get(provider), Some(Search::Found(_))) {
             continue;
         }
@@ -103,15 +204,9 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
     told.credentials.retain(|credential, _| attended.contains_key(credential));
     for (credential, it) in attended {
         let Some(agent) = shared.agents.get(&it.provider) else { continue };
-        let sources: Vec<_> = sources_of(shared, &**agent, environment, *credential, it.kind)
-            .into_iter()
-            .map(|source| match source == CredentialSource::Vault {
-                true => CredentialSource::KeychainItem { attributes: shared.vault.attributes(*credential) },
-                false => source,
-            })
-            .collect();
-        let found = look_at(shared, &**agent, &sources, answers, &mut told.missing).await;
-        tracing::debug!(%credential, ?found, answers, "looked");
+        let sources = places(shared, &**agent, environment, *credential, it.kind);
+        let found = look_at(&**agent, &sources, &told.items, &mut told.missing).await;
+        tracing::debug!(%credential, ?found, "looked");
         torn |= found.torn;
         if found.present && found.someone.is_none() {
             // It is there again, whoever it is: that it was not is no news of the past, but may be news of the future.
@@ -195,12 +290,11 @@ impl Found {
     }
 }
 
-/// `answers`: whether the keychain is worth asking.
+/// `items`: what the keychain said last; nothing of those that it gave no answer about.
 async fn look_at(
-    shared: &Shared,
     agent: &dyn Agent,
     sources: &[CredentialSource],
-    answers: bool,
+    items: &BTreeMap<Attributes, Result<(), VaultError>>,
     missing: &mut BTreeSet<BTreeMap<String, String>>,
 ) -> Found {
     let mut found = Found { unsure: sources.is_empty(), ..Found::default() };
@@ -218,8 +312,7 @@ async fn look_at(
                 Some(Observation::NoOne) | None => {}
             },
             CredentialSource::KeychainItem { attributes } => {
-                let answer = if answers { Some(shared.vault.find(attributes).await) } else { None };
-                match answer {
+                match items.get(attributes) {
                     Some(Ok(())) => {
                         found.present = true;
                         missing.remove(attributes);

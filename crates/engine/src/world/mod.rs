@@ -7,6 +7,7 @@ mod ground;
 mod home;
 mod identities;
 mod prepare;
+mod questions;
 mod serve;
 
 use std::{
@@ -16,21 +17,26 @@ use std::{
 };
 
 use secrecy::SecretString;
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+};
 use turnkeep_agents::Agent;
 use turnkeep_model::{
     CredentialId, Effect, Input, ProviderId, RuntimeId, SignInId, StagedSecret,
-    port::AgentEvent,
+    port::{AgentCommand, AgentEvent},
     state::{AccountKind, Credential},
 };
 
+use self::questions::Questions;
+pub use self::questions::ThreadsAnswer;
 pub(crate) use self::{
     ground::Ground,
     identities::{Identities, Says},
     prepare::{Filler, Wanted, Why, prepare, remove_home, sources_of, system_home},
 };
 use crate::{
-    runtime::{Order, Spawner, become_subreaper, reap, sweep_leftovers},
+    runtime::{LastLines, Order, Spawner, Unread, become_subreaper, reap, sweep_leftovers},
     sign_in,
     vault::Vault,
     watch::Watch,
@@ -45,8 +51,8 @@ pub enum Arrival {
     Event { runtime: RuntimeId, event: AgentEvent },
 }
 
-/// Where results go. Unbounded, because nothing that reads an agent may wait for the loop: an agent that is not read
-/// holds its turns up. What streams never waits in the machine's queue: the loop hands it on to the feed at once.
+/// Where results go. Unbounded, because nothing that tells a result may wait for the loop. What an agent says is bounded
+/// where it is read: while too much of it waits, no more is read until [`World::taken`] is told.
 pub type Inbox = mpsc::UnboundedSender<Arrival>;
 
 /// What the world must be told before it starts.
@@ -67,6 +73,17 @@ pub struct World {
     watch: Watch,
 }
 
+/// A process that is served.
+#[derive(Debug)]
+struct Serving {
+    orders: mpsc::UnboundedSender<Order>,
+    last_lines: LastLines,
+    unread: Unread,
+}
+
+/// Ended processes whose last words are kept.
+const ENDED_KEPT: usize = 32;
+
 /// What the tasks of the world have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -77,7 +94,10 @@ pub(crate) struct Shared {
     pub(crate) vault: Vault,
     pub(crate) ground: Ground,
     pub(crate) identities: Mutex<Identities>,
-    runtimes: Mutex<BTreeMap<RuntimeId, mpsc::UnboundedSender<Order>>>,
+    runtimes: Mutex<BTreeMap<RuntimeId, Serving>>,
+    /// The last words of processes that ended in this run, the newest ones.
+    ended: Mutex<BTreeMap<RuntimeId, LastLines>>,
+    questions: Mutex<Questions>,
     sign_ins: Mutex<BTreeMap<SignInId, mpsc::UnboundedSender<Order>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -93,6 +113,18 @@ impl Shared {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
+    }
+
+    /// Its process is gone: what it said last is kept, and whoever waits for an answer is told.
+    fn let_go(&self, runtime: RuntimeId) {
+        if let Some(serving) = lock(&self.runtimes).remove(&runtime) {
+            let mut ended = lock(&self.ended);
+            ended.insert(runtime, serving.last_lines);
+            while ended.len() > ENDED_KEPT {
+                ended.pop_first();
+            }
+        }
+        lock(&self.questions).let_go(runtime);
     }
 
     /// How the descendants of this runtime are known.
@@ -129,6 +161,8 @@ impl World {
             ground: Ground::default(),
             identities: Mutex::default(),
             runtimes: Mutex::default(),
+            ended: Mutex::default(),
+            questions: Mutex::default(),
             sign_ins: Mutex::default(),
             tasks: Mutex::default(),
         });
@@ -157,9 +191,10 @@ impl World {
             }),
             Effect::Command { runtime, command }
             | Effect::Open { runtime, command }
+            | Effect::ReadHistory { runtime, command }
             | Effect::Probe { runtime, command, turn: _ } => self.order(runtime, Order::Command(Box::new(command))),
             Effect::Release { runtime, session } => {
-                let command = turnkeep_model::port::AgentCommand::ReleaseSession { session };
+                let command = AgentCommand::ReleaseSession { session };
                 self.order(runtime, Order::Command(Box::new(command)));
             }
             Effect::SignIn { sign_in, provider, account: _, credential, method, key } => {
@@ -186,9 +221,35 @@ impl World {
         }
     }
 
+    /// So many words of a process were taken in: it may say as many more.
+    pub fn taken(&self, runtime: RuntimeId, words: usize) {
+        if let Some(serving) = lock(&self.shared.runtimes).get(&runtime) {
+            serving.unread.taken(words);
+        }
+    }
+
     /// Say which credentials exist, whenever that changed: each is looked at and watched from then on.
     pub fn attend(&self, credentials: &BTreeMap<CredentialId, Credential>) {
         self.watch.attend(credentials);
+    }
+
+    /// What a process wrote to its standard error last; nothing where it said nothing or ended long ago.
+    #[must_use]
+    pub fn last_lines(&self, runtime: RuntimeId) -> Vec<String> {
+        let running = lock(&self.shared.runtimes).get(&runtime).map(|serving| serving.last_lines.clone());
+        let lines = running.or_else(|| lock(&self.shared.ended).get(&runtime).cloned());
+        lines.map(|lines| lines.to_vec()).unwrap_or_default()
+    }
+
+    /// Asks a process which threads it knows. The answer is for whoever asked, not for the machine; none comes from a
+    /// process that is gone.
+    pub fn threads(&self, runtime: RuntimeId, cursor: Option<String>, answer: oneshot::Sender<ThreadsAnswer>) {
+        let ask = lock(&self.shared.questions).ask(runtime, answer);
+        if !lock(&self.shared.runtimes).contains_key(&runtime) {
+            lock(&self.shared.questions).let_go(runtime);
+            return;
+        }
+        self.order(runtime, Order::Command(Box::new(AgentCommand::ListThreads { ask, cursor })));
     }
 
     /// Where secrets are kept.
@@ -228,7 +289,8 @@ impl World {
     /// Stop what still runs, and wait until it is gone.
     pub async fn shut(self) {
         self.watch.stop();
-        for orders in lock(&self.shared.runtimes).values().chain(lock(&self.shared.sign_ins).values()) {
+        let runtimes: Vec<_> = lock(&self.shared.runtimes).values().map(|serving| serving.orders.clone()).collect();
+        for orders in runtimes.iter().chain(lock(&self.shared.sign_ins).values()) {
             let _ = orders.send(Order::Stop { force: true });
         }
         let mut tasks = std::mem::take(&mut *lock(&self.shared.tasks));
@@ -237,23 +299,25 @@ impl World {
 
     fn spawn(&self, runtime: RuntimeId, provider: ProviderId, credential: CredentialId, kind: AccountKind) {
         let (orders, told) = mpsc::unbounded_channel();
+        let last_lines = LastLines::default();
+        let unread = Unread::default();
         {
             let mut runtimes = lock(&self.shared.runtimes);
             if runtimes.contains_key(&runtime) {
                 return;
             }
-            runtimes.insert(runtime, orders);
+            runtimes.insert(runtime, Serving { orders, last_lines: last_lines.clone(), unread: unread.clone() });
         }
         let shared = Arc::clone(&self.shared);
         self.shared.begin(async move {
-            let end = serve::serve(&shared, runtime, provider, credential, kind, told).await;
-            lock(&shared.runtimes).remove(&runtime);
+            let end = serve::serve(&shared, runtime, serve::Of { provider, credential, kind, last_lines, unread }, told).await;
+            shared.let_go(runtime);
             shared.tell(end);
         });
     }
 
     fn stop(&self, runtime: RuntimeId, force: bool) {
-        let sent = lock(&self.shared.runtimes).get(&runtime).is_some_and(|orders| orders.send(Order::Stop { force }).is_ok());
+        let sent = lock(&self.shared.runtimes).get(&runtime).is_some_and(|s| s.orders.send(Order::Stop { force }).is_ok());
         if !sent {
             // Nothing of it was started, or its end was told before this was asked.
             self.shared.tell(Input::RuntimeGone { runtime, closed: None });
@@ -261,7 +325,7 @@ impl World {
     }
 
     fn order(&self, runtime: RuntimeId, order: Order) {
-        let sent = lock(&self.shared.runtimes).get(&runtime).is_some_and(|orders| orders.send(order).is_ok());
+        let sent = lock(&self.shared.runtimes).get(&runtime).is_some_and(|s| s.orders.send(order).is_ok());
         if !sent {
             tracing::debug!(%runtime, "a command for a process that is gone; its end has been told");
         }

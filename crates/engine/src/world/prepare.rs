@@ -19,7 +19,7 @@ use super::{Says, Shared, ground, home, lock};
 use crate::{
     discover::{self, Search},
     environment::Environment,
-    runtime::{Fill, Start},
+    runtime::{Fill, LastLines, Start, Unread},
     vault::{Vault, VaultError},
 };
 
@@ -79,6 +79,8 @@ pub(crate) async fn prepare(shared: &Shared, wanted: Wanted) -> Result<Start, Fa
         launch,
         marker: wanted.marker,
         first: Vec::new(),
+        last_lines: LastLines::default(),
+        unread: Unread::default(),
     })
 }
 

@@ -57,6 +57,7 @@ impl FakeAgent {
                     goals: Goals::None,
                     history_probe: false,
                     approvals: false,
+                    threads: true,
                 },
                 sign_in: vec![SignInMethod::ApiKey],
                 program: ProgramSource::Search { names: vec!["fake-agent".to_owned()], says_version: true },
@@ -304,12 +305,30 @@ impl Stage {
         self.world.perform(Effect::Stop { runtime: RuntimeId(runtime), force });
     }
 
+    /// What the loop says of what it took in.
+    fn take_in(&self, arrival: &Arrival) {
+        if let Arrival::Event { runtime, .. } | Arrival::Input(Input::Agent { runtime, .. }) = arrival {
+            self.world.taken(*runtime, 1);
+        }
+    }
+
+    /// What a process says until it is held up, because nobody says that it was taken in.
+    pub(crate) async fn piles_up(&mut self) -> usize {
+        let mut words = 0;
+        while let Ok(arrival) = tokio::time::timeout(Duration::from_secs(2), self.arrivals.recv()).await {
+            assert!(arrival.is_some(), "the world is there");
+            words += 1;
+        }
+        words
+    }
+
     /// The first arrival that `wanted` takes; others are passed over.
     pub(crate) async fn next<T>(&mut self, of: &str, mut wanted: impl FnMut(&Arrival) -> Option<T>) -> T {
         let mut passed = Vec::new();
         let found = tokio::time::timeout(PATIENCE, async {
             loop {
                 let arrival = self.arrivals.recv().await.expect("the world is there");
+                self.take_in(&arrival);
                 if let Some(found) = wanted(&arrival) {
                     return found;
                 }

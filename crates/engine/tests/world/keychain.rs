@@ -211,6 +211,35 @@ fn a_keychain_that_hangs_keeps_nobody_waiting() {
 }
 
 #[test]
+fn a_keychain_that_hangs_hides_no_other_news_and_is_said_to_hang() {
+    on_a_bus("keychain::a_keychain_that_hangs_hides_no_other_news_and_is_said_to_hang", async |bus| {
+        let bus = bus.with_keyring().await;
+        let mut stage = Stage::new(TAKES_KEY);
+        keychain(&mut stage, |it| *it == Keychain::Unlocked).await;
+        let file = stage.path(".fake/auth.txt");
+        std::fs::write(&file, "me").expect("written");
+        attend(&stage, AccountKind::System);
+        assert!(matches!(observed(&mut stage).await, Observation::Someone(_)));
+        bus.signal_keyring(rustix::process::Signal::STOP);
+        for _ in 0..2 {
+            std::fs::remove_file(&file).expect("removed");
+            let begun = Instant::now();
+            assert_eq!(observed(&mut stage).await, Observation::NoOne);
+            assert!(begun.elapsed() < Duration::from_secs(2), "noticed after {:?}", begun.elapsed());
+            std::fs::write(&file, "me").expect("written");
+            assert!(matches!(observed(&mut stage).await, Observation::Someone(_)));
+            assert!(begun.elapsed() < Duration::from_secs(4), "and its coming back after {:?}", begun.elapsed());
+        }
+        keychain(
+            &mut stage,
+            |it| matches!(it, Keychain::Absent { why } if why.contains("did not answer") || why.contains("does not answer")),
+        )
+        .await;
+        bus.signal_keyring(rustix::process::Signal::CONT);
+    });
+}
+
+#[test]
 fn a_key_that_was_looked_for_before_it_was_stored_is_noticed_when_it_goes() {
     on_a_bus("keychain::a_key_that_was_looked_for_before_it_was_stored_is_noticed_when_it_goes", async |bus| {
         let bus = bus.with_keyring().await;

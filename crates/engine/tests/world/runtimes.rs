@@ -60,6 +60,64 @@ async fn streaming_text_goes_to_the_feed_and_the_rest_to_the_machine() {
 }
 
 #[tokio::test]
+async fn a_flood_is_held_up_in_its_own_pipe_and_nothing_of_it_is_lost() {
+    const MANY: usize = 100_000;
+    let mut stage = Stage::new(
+        "echo ready; read -r word what; [ \"$what\" = flood ] && seq -f 'item %.0f' 100000; echo ended; while read -r line; do echo \"got $line\"; done",
+    );
+    stage.spawn(1, System);
+    stage.ready().await;
+    stage.spawn(2, System);
+    stage.ready().await;
+    stage.start_turn(1, "flood");
+    let waiting = stage.piles_up().await;
+    assert!((500..=520).contains(&waiting), "{waiting} words wait to be taken in");
+    // The other one is heard although nobody has taken in a word of the flood.
+    stage.start_turn(2, "calm");
+    let mut passed = 0;
+    stage
+        .next("the calm one", |arrival| {
+            passed += 1;
+            matches!(arrival, Arrival::Input(Input::Agent { runtime: RuntimeId(2), event: AgentEvent::TurnEnded { .. } }))
+                .then_some(())
+        })
+        .await;
+    assert!(passed < 10, "{passed} words came before it");
+    stage.world.taken(RuntimeId(1), waiting);
+    let mut items = waiting;
+    stage
+        .next("the end of the turn", |arrival| {
+            let Arrival::Input(Input::Agent { event, .. }) = arrival else { return None };
+            match event {
+                AgentEvent::Notice { .. } => {
+                    items += 1;
+                    None
+                }
+                AgentEvent::TurnEnded { .. } => Some(()),
+                _ => None,
+            }
+        })
+        .await;
+    assert_eq!(items, MANY, "each word, and the end of the turn after them");
+    stage.stop(1, false);
+    stage.gone().await;
+}
+
+#[tokio::test]
+async fn one_that_floods_and_is_not_heard_is_stopped_all_the_same() {
+    let mut stage = Stage::new("echo ready; read -r _; while :; do echo more; done");
+    stage.spawn(1, System);
+    let process = stage.started().await;
+    stage.ready().await;
+    stage.start_turn(1, "flood");
+    stage.piles_up().await;
+    stage.stop(1, true);
+    stage.gone().await;
+    assert!(!is_alive(process.pid));
+    assert_eq!(alive(&stage.instance), []);
+}
+
+#[tokio::test]
 async fn a_child_has_the_planned_environment_and_a_session_of_its_own() {
     let mut stage = Stage::new(
         "echo ready; echo vars $(env | cut -d= -f1 | sort | tr '\\n' ' '); echo at $(pwd); \

@@ -29,6 +29,7 @@ fn shared() -> Capabilities {
         goals: Goals::Native,
         history_probe: true,
         approvals: true,
+        threads: false,
     }
 }
 
@@ -43,13 +44,19 @@ impl Start {
         let mut start = Self { machine: Supervisor::new(State::default()), configuration: Configuration::default() };
         let installed = Installed::Found { path: String::new(), version: None };
         start.told(Input::ProviderFound { provider: provider(), capabilities, installed });
-        start.told(Input::ChangeSettings { settings: AppSettings::default() });
+        start.told(Input::ChangeSettings { settings: AppSettings { quiet_after: 0, idle_after: 0, ..AppSettings::default() } });
         start.configuration.signs_in = "new";
         start
     }
 
     fn told(&mut self, input: Input) {
         self.machine.handle(Now { wall: 0, boot: 1 }, input);
+    }
+
+    /// Minutes until a silence is told, and until a process without work is stopped.
+    fn patience(mut self, quiet_after: u64, idle_after: u64) -> Self {
+        self.told(Input::ChangeSettings { settings: AppSettings { quiet_after, idle_after, ..AppSettings::default() } });
+        self
     }
 
     /// The person's own sign-in on this computer.
@@ -280,6 +287,42 @@ pub(crate) fn quit() -> Configuration {
         .done()
 }
 
+/// A quit that is taken back, at any moment.
+pub(crate) fn quit_taken_back() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(QUIT)
+        .asked(Input::CancelQuit)
+        .asked(QUIT)
+        .may(Hazard::Ask, 1)
+        .may(Hazard::Die, 1)
+        .may(Hazard::Kill, 1)
+        .done()
+}
+
+/// A thread from elsewhere, whose history is read before anything is sent to it.
+pub(crate) fn adopted() -> Configuration {
+    let mut start = Start::new(Capabilities { threads: true, ..shared() }).at_home("me");
+    start.told(Input::CreateSession {
+        provider: provider(),
+        folder: String::new(),
+        title: String::new(),
+        settings: Default::default(),
+        thread: Some(turnkeep_model::ThreadRef::new("old")),
+    });
+    start
+        .asked(send(ONE, "a"))
+        .asked(QUIT)
+        .asked(Input::CancelQuit)
+        .asked(Input::Consult { provider: provider() })
+        .may(Hazard::NoAnswer, 1)
+        .may(Hazard::Die, 1)
+        .may(Hazard::Kill, 1)
+        .done()
+}
+
 /// Quitting with a deadline while somebody signs in.
 pub(crate) fn quit_in_sign_in() -> Configuration {
     Start::new(shared())
@@ -343,6 +386,58 @@ pub(crate) fn steering() -> Configuration {
         .asked(Input::ResolveUnknown { session: ONE, resend: false })
         .may(Hazard::Die, 1)
         .may(Hazard::Kill, 1)
+        .done()
+}
+
+/// A turn says nothing for long, asks, and goes on.
+pub(crate) fn silence() -> Configuration {
+    Start::new(shared())
+        .patience(10, 0)
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(steer(ONE, "b"))
+        .may(Hazard::Ask, 1)
+        .may(Hazard::Kill, 1)
+        .done()
+}
+
+/// A session is put away whatever it waits for, beside another one, while answers get lost.
+pub(crate) fn put_away() -> Configuration {
+    Start::new(shared())
+        .at_home("me")
+        .session()
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(TWO, "b"))
+        .asked(Input::Archive { session: ONE, archived: true })
+        .may(Hazard::NoAnswer, 1)
+        .done()
+}
+
+/// A process has nothing to do for long, between two messages of two sessions.
+pub(crate) fn idleness() -> Configuration {
+    Start::new(shared())
+        .patience(0, 15)
+        .signed_in("me")
+        .session()
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(TWO, "b"))
+        .asked(Input::SignOut { account: FIRST, now: false })
+        .done()
+}
+
+/// The same with one session, while processes die and the application is killed.
+pub(crate) fn idleness_and_crash() -> Configuration {
+    Start::new(shared())
+        .patience(10, 15)
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(send(ONE, "b"))
+        .may(Hazard::Kill, 1)
+        .may(Hazard::Die, 1)
         .done()
 }
 

@@ -62,10 +62,16 @@ explored! {
     goal_survives: ["turns are completed on two accounts", "a turn is lost"];
     driven_goal: ["turns are completed on two accounts", "a turn is unknown", "an unknown message is sent again"];
     quit: ["a clean quit after a completed turn", "a quit after an interrupted turn"];
+    quit_taken_back: ["a clean quit after a completed turn", "every message is done"];
+    adopted: ["every message is done"];
     quit_in_sign_in: ["a clean quit after a completed turn", "a quit after an interrupted turn"];
     approvals: ["an approval is answered", "every message is done"];
     two_sessions: ["turns are completed on two accounts", "two messages are done"];
     a_process_each: ["a turn is unknown", "two messages are done"];
     steering: ["two messages are done", "a turn is lost"];
+    put_away: ["two messages are done", "who was put away left no process"];
+    silence: ["two messages are done", "a turn is quiet", "a silence is over"];
+    idleness: ["two messages are done", "a process is started again"];
+    idleness_and_crash: ["two messages are done", "a process is started again", "a turn is quiet"];
     deleted_item: ["a credential is revoked", "every message is done"];
 }

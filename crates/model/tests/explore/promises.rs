@@ -77,6 +77,13 @@ pub(crate) fn follow(state: &State, ghost: &mut Ghost, change: &Change, starts: 
     {
         return Err(format!("turn {turn} was told twice"));
     }
+    if let Change::TurnQuieted { turn, .. } = change {
+        ghost.was_quiet = true;
+        let asks = |a: &turnkeep_model::state::Approval| a.turn == *turn && a.state == ApprovalState::Pending;
+        if state.approvals.values().any(asks) {
+            return Err(format!("turn {turn} counts as quiet while it waits for a person"));
+        }
+    }
     if let Change::RuntimeRequested { entry, .. } = change {
         let requests = ghost.requests.entry(entry.epoch).or_default();
         *requests += 1;
@@ -98,6 +105,13 @@ pub(crate) fn keep(state: &State, world: &World) -> Result<(), String> {
     for (id, runtime) in &state.runtimes {
         if is_live(runtime) && is_stale(state, runtime) && !is_busy(state, *id) {
             return Err(format!("runtime {id} is old and idle, and left alone"));
+        }
+    }
+    for notification in state.notifications.values() {
+        if let NotificationKind::TurnQuiet { turn } = &notification.kind
+            && state.turns.get(turn).is_none_or(|t| t.quiet.is_none())
+        {
+            return Err(format!("the silence of turn {turn} is told after its end"));
         }
     }
     for credential in world.vault.keys() {
@@ -240,6 +254,14 @@ pub(crate) fn stories(state: &State, world: &World) -> Vec<&'static str> {
     told("turns are completed on two accounts", ghost.completed_by.len() >= 2);
     told("a clean quit after a completed turn", world.exited && ghost.outcomes.contains("completed"));
     told("a quit after an interrupted turn", world.exited && ghost.outcomes.contains("interrupted"));
+    let away = state.sessions.values().any(|s| s.archived) && state.next.runtime > 0;
+    told(
+        "who was put away left no process",
+        away && world.processes.is_empty() && world.effects.is_empty() && state.runtimes.is_empty(),
+    );
+    told("a turn is quiet", state.turns.values().any(|t| t.quiet.is_some()));
+    told("a silence is over", ghost.was_quiet && state.turns.values().any(|t| t.quiet.is_none()));
+    told("a process is started again", state.next.runtime >= 2 && ghost.done.len() >= 2 && idle);
     told("a turn is lost", ghost.outcomes.contains("lost"));
     told("a turn is unknown", ghost.outcomes.contains("unknown"));
     told("an unknown message is sent again", ghost.delivered.len() > ghost.resent.len() && !ghost.resent.is_empty());

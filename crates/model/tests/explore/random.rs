@@ -36,6 +36,7 @@ fn capabilities(how: u8) -> Capabilities {
         goals: if bit(4) { Goals::Native } else { Goals::Driven },
         history_probe: bit(5),
         approvals: true,
+        threads: false,
     }
 }
 
@@ -242,6 +243,9 @@ fn input(state: &State, draw: Draw, nth: usize) -> Option<Input> {
             5 => Some(Input::RuntimeGone { runtime: RuntimeId(u64::from(which)), closed: None }),
             6 => Some(Input::Send { session: SessionId(u64::from(which)), message: fresh, text: String::new() }),
             7 => Some(Input::CancelSignIn { sign_in: SignInId(u64::from(which)) }),
+            9 => Some(Input::CancelQuit),
+            10 => Some(Input::Consult { provider: ProviderId::new("agent") }),
+            11 => Some(Input::Seen { session: session? }),
             8 => Some(Input::Observed { credential: CredentialId(u64::from(which)), observation: observation(how) }),
             _ => Some(Input::Tick),
         },

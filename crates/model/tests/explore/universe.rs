@@ -7,11 +7,11 @@ use std::{
 };
 
 use turnkeep_model::{
-    ApprovalId, Change, Effect, Input, MessageId, Now, ProviderTurn, RequestKey, RuntimeId, SessionId, State, Step, Supervisor,
-    ThreadRef, TurnId, apply,
+    ApprovalId, Change, Effect, Input, ItemId, MessageId, Now, ProviderTurn, RequestKey, RuntimeId, SessionId, State, Step,
+    Supervisor, ThreadRef, TurnId, apply,
     port::{
-        AgentCommand, AgentEvent, Answer, Ask, AskBody, Choice, Failure, FailureClass, GoalStatus, Identity, Observation,
-        ProbeAnswer, TransportRecord, TurnOutcome, Usage,
+        AgentCommand, AgentEvent, Answer, Ask, AskBody, Choice, Failure, FailureClass, GoalStatus, Identity, Item, ItemBody,
+        Observation, ProbeAnswer, TransportRecord, TurnOutcome, Usage,
     },
     rules::{Rules, Sound},
     state::{AccountKind, ApprovalState, Asker, Restarts},
@@ -106,6 +106,7 @@ impl<R: Flaw> Universe<R> {
                 Effect::Command { command: AgentCommand::ListModels | AgentCommand::ReadRateLimits, .. } => {}
                 Effect::Command { runtime, command }
                 | Effect::Open { runtime, command }
+                | Effect::ReadHistory { runtime, command }
                 | Effect::Probe { runtime, command, .. } => write(&mut node.world, runtime, command)?,
                 Effect::Release { runtime, session } => {
                     write(&mut node.world, runtime, AgentCommand::ReleaseSession { session })?;
@@ -201,6 +202,7 @@ impl<R: Flaw> Universe<R> {
             }
             Effect::Command { .. }
             | Effect::Open { .. }
+            | Effect::ReadHistory { .. }
             | Effect::Release { .. }
             | Effect::Probe { .. }
             | Effect::Notify { .. }
@@ -306,11 +308,19 @@ impl<R: Flaw> Universe<R> {
                 };
                 process.say(AgentEvent::Probed { session, turn, found });
             }
+            AgentCommand::ReadHistory { session, .. } => {
+                let item = Item { id: ItemId::new("old"), body: ItemBody::Compaction };
+                let unread = trouble == Some(&Hazard::NoAnswer);
+                let result =
+                    if unread { Err(failure(FailureClass::Timeout)) } else { Ok(vec![(ProviderTurn::new("old"), item)]) };
+                process.say(AgentEvent::History { session, result });
+                world.processes.insert(runtime, process);
+                return Ok(());
+            }
             AgentCommand::ReadIdentity
             | AgentCommand::ListModels
             | AgentCommand::ReadRateLimits
             | AgentCommand::ListThreads { .. }
-            | AgentCommand::ReadHistory { .. }
             | AgentCommand::SignIn { .. }
             | AgentCommand::CancelSignIn
             | AgentCommand::SignOut => {}
@@ -564,7 +574,10 @@ impl<R: Flaw> Search for Universe<R> {
     }
 
     fn key(&self, node: &Node<R>) -> u128 {
-        fingerprint(&(Normal(node.machine.state(), node.clock), node.machine.rules(), &node.world))
+        let ahead = |at: u64| at.saturating_sub(node.clock);
+        let silences: Vec<_> = node.machine.silences().into_iter().map(|(turn, at)| (turn, ahead(at))).collect();
+        let idle: Vec<_> = node.machine.idle_ends().into_iter().map(|(runtime, at)| (runtime, ahead(at))).collect();
+        fingerprint(&(Normal(node.machine.state(), node.clock), node.machine.rules(), &node.world, silences, idle))
     }
 
     fn settled(&self, node: &Node<R>) -> bool {

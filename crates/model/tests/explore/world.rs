@@ -97,6 +97,7 @@ pub(crate) struct Ghost {
     pub(crate) outcomes: BTreeSet<&'static str>,
     pub(crate) answered: BTreeSet<(RuntimeId, RequestKey)>,
     pub(crate) begun: u8,
+    pub(crate) was_quiet: bool,
     pub(crate) asked: u8,
     pub(crate) requests: BTreeMap<AuthEpoch, u8>,
 }

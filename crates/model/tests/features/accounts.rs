@@ -43,7 +43,7 @@ fn a_sign_out_waits_for_nothing_and_kills_nothing() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 => Revoke account=0 credential=0
             not-revoked 0
                 RevocationDelayed credential=0 not_before=31014
@@ -87,24 +87,24 @@ fn an_idle_runtime_is_stopped_at_once_and_its_session_is_not_reopened() {
     check(
         &format!("{RUNNING} .ended 0 0 p0 completed\n home absent\n gone 0\n home present"),
         expect![[r#"
-        home absent
-            AccountSignedOut account=0
-            EpochBegan epoch=2 current=0
-            AccountTroubled account=0 problem=SignedOutElsewhere
-            NotificationRaised key=signed out 0 2
-            RuntimePhased runtime=0 phase=Retiring { then: Nothing }
-            => Notify key=signed out 0 2
-            => Stop runtime=0 force=false
-        gone 0
-            SessionAttached session=0 attachment=Detached
-            RuntimeRemoved runtime=0
-            CredentialForgotten credential=0
-        home present
-            CredentialAdded credential=1
-            AccountSignedIn account=0 credential=1 identity=None
-            AccountTroubled account=0 problem=None
-            EpochBegan epoch=3 current=0
-    "#]],
+            home absent
+                AccountSignedOut account=0
+                EpochBegan epoch=2 current=0
+                AccountTroubled account=0 problem=SignedOutElsewhere
+                NotificationRaised key=signed out 0 2
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
+                => Notify key=signed out 0 2
+                => Stop runtime=0 force=false
+            gone 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0 failure=None
+                CredentialForgotten credential=0
+            home present
+                CredentialAdded credential=1
+                AccountSignedIn account=0 credential=1 identity=None
+                AccountTroubled account=0 problem=None
+                EpochBegan epoch=3 current=0
+        "#]],
     );
 }
 
@@ -126,7 +126,7 @@ fn somebody_else_answers_the_handshake() {
                 RuntimePhased runtime=0 phase=Retiring { then: Nothing }
                 => Stop runtime=0 force=false
             gone 0
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=0 credential=0
             ready 1 other
@@ -209,7 +209,7 @@ fn a_rejection_of_the_current_account_ends_its_epoch_until_a_call_succeeds() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
             home present
                 AccountTried account=0
                 RuntimeRequested runtime=1
@@ -297,7 +297,7 @@ fn nothing_is_started_against_a_locked_keychain() {
          keychain unlocked",
         expect![[r#"
             not-started 0 locked
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=KeychainLocked
                 KeychainSeen keychain=Locked
                 AccountTroubled account=0 problem=KeychainLocked
             try 0
@@ -305,7 +305,7 @@ fn nothing_is_started_against_a_locked_keychain() {
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=0 credential=0
             not-started 1 locked
-                RuntimeRemoved runtime=1
+                RuntimeRemoved runtime=1 failure=KeychainLocked
                 KeychainSeen keychain=Locked
             keychain unlocked
                 KeychainSeen keychain=Unlocked
@@ -413,7 +413,7 @@ fn a_way_back_to_an_account_waits_for_its_old_process() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=0 credential=0
         "#]],

@@ -43,7 +43,7 @@ fn a_goal_is_held_on_an_old_runtime_and_goes_on_with_the_new_account() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 GoalHeld session=0 held=false
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=1 credential=1

@@ -4,10 +4,13 @@
 
 mod accounts;
 mod approvals;
+mod clocks;
 mod goals;
+mod leaving;
 mod processes;
 mod quit;
 mod script;
+mod threads;
 mod turns;
 
 use expect_test::Expect;

@@ -24,19 +24,19 @@ fn three_failures_are_enough() {
                 RuntimeRequested runtime=0
                 => Spawn runtime=0 account=0 credential=0
             not-started 0 start
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=StartFailed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=0 credential=0
             died 1
-                RuntimeRemoved runtime=1
+                RuntimeRemoved runtime=1 failure=TransportClosed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=2
                 => Spawn runtime=2 account=0 credential=0
             not-started 2 start
-                RuntimeRemoved runtime=2
+                RuntimeRemoved runtime=2 failure=StartFailed
                 AccountRestartsCounted account=0
                 NotificationRaised key=given up 15
                 => Notify key=given up 15
@@ -57,14 +57,14 @@ fn the_end_of_a_process_that_nobody_needs_is_nothing() {
     check(
         &format!("{RUNNING} .ended 0 0 p0 completed\n died 0\n send 0 next"),
         expect![[r#"
-        died 0
-            SessionAttached session=0 attachment=Detached
-            RuntimeRemoved runtime=0
-        send 0 next
-            MessageQueued session=0
-            RuntimeRequested runtime=1
-            => Spawn runtime=1 account=0 credential=0
-    "#]],
+            died 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0 failure=TransportClosed
+            send 0 next
+                MessageQueued session=0
+                RuntimeRequested runtime=1
+                => Spawn runtime=1 account=0 credential=0
+        "#]],
     );
 }
 
@@ -86,7 +86,7 @@ fn a_process_that_gives_no_answer_is_replaced() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=Timeout
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=1
@@ -111,7 +111,7 @@ fn after_a_crash_turns_stay_with_their_process_until_it_is_gone() {
                 TurnEnded turn=0 outcome=Lost
                 NotificationRaised key=turn 0 failed
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 RuntimeRequested runtime=1
                 => Notify key=turn 0 failed
                 => Spawn runtime=1 account=0 credential=0
@@ -142,7 +142,7 @@ fn after_a_crash_only_what_has_work_is_opened() {
             gone 0
                 SessionAttached session=0 attachment=Detached
                 SessionAttached session=1 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 RuntimeRequested runtime=1
                 => Spawn runtime=1 account=0 credential=0
         "#]],
@@ -186,7 +186,7 @@ fn a_process_each_serves_its_own_session() {
                 => Open runtime=0 OpenSession session=0 thread=None goal=None
             died 1
                 SessionAttached session=1 attachment=Detached
-                RuntimeRemoved runtime=1
+                RuntimeRemoved runtime=1 failure=TransportClosed
                 RestartsCounted session=1
             archive 0
                 SessionArchived session=0 archived=true

@@ -9,25 +9,25 @@ fn a_quit_waits_for_the_running_turn() {
     check(
         &format!("{RUNNING} .send 0 next\n quit\n ended 0 0 p0 completed\n gone 0\n killed"),
         expect![[r#"
-        quit
-            QuitBegan quit=Quit { since: 1009, deadline: None, forced: false }
-        ended 0 0 p0 completed
-            TurnEnded turn=0 outcome=Completed
-            NotificationRaised key=turn 0 completed
-            AccountVerified account=0
-            RuntimePhased runtime=0 phase=Retiring { then: Quit }
-            => Notify key=turn 0 completed
-            => Stop runtime=0 force=false
-        gone 0
-            SessionAttached session=0 attachment=Detached
-            RuntimeRemoved runtime=0
-            => Exit
-        killed
-            Recovered
-            RuntimeRequested runtime=1
-            => Notify key=turn 0 completed
-            => Spawn runtime=1 account=0 credential=0
-    "#]],
+            quit
+                QuitBegan quit=Quit { since: 1009, deadline: None, forced: false }
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                AccountVerified account=0
+                RuntimePhased runtime=0 phase=Retiring { then: Quit }
+                => Notify key=turn 0 completed
+                => Stop runtime=0 force=false
+            gone 0
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0 failure=None
+                => Exit
+            killed
+                Recovered
+                RuntimeRequested runtime=1
+                => Notify key=turn 0 completed
+                => Spawn runtime=1 account=0 credential=0
+        "#]],
     );
 }
 
@@ -49,7 +49,7 @@ fn a_quit_does_not_wait_for_a_person() {
                 => Stop runtime=0 force=false
             gone 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 => Exit
         "#]],
     );
@@ -71,7 +71,7 @@ fn a_quit_has_a_deadline_if_one_is_set() {
             gone 0
                 TurnEnded turn=0 outcome=Interrupted
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 => Exit
         "#]],
     );
@@ -102,7 +102,7 @@ fn a_second_quit_forces() {
             gone 0
                 TurnEnded turn=0 outcome=Interrupted
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=None
                 GoalHeld session=0 held=false
         "#]],
     );
@@ -134,14 +134,56 @@ fn a_quit_while_a_process_starts() {
     check(
         ".agent many native probe\n .home present\n .session\n .send 0 hello\n quit\n ready 0 me\n gone 0",
         expect![[r#"
-        quit
-            QuitBegan quit=Quit { since: 1005, deadline: None, forced: false }
-            RuntimePhased runtime=0 phase=Retiring { then: Quit }
-            => Stop runtime=0 force=false
-        ready 0 me
-        gone 0
-            RuntimeRemoved runtime=0
-            => Exit
+            quit
+                QuitBegan quit=Quit { since: 1005, deadline: None, forced: false }
+                RuntimePhased runtime=0 phase=Retiring { then: Quit }
+                => Stop runtime=0 force=false
+            ready 0 me
+            gone 0
+                RuntimeRemoved runtime=0 failure=None
+                => Exit
+        "#]],
+    );
+}
+
+#[test]
+fn a_quit_that_waits_can_be_taken_back_and_everything_goes_on() {
+    check(
+        &format!(
+            "{RUNNING} .send 0 next\n quit\n cancel-quit\n ended 0 0 p0 completed\n quit\n cancel-quit\n gone 0\n ready 1 me"
+        ),
+        expect![[r#"
+            quit
+                QuitBegan quit=Quit { since: 1009, deadline: None, forced: false }
+            cancel-quit
+                QuitCancelled
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                AccountVerified account=0
+                TurnDispatched turn=1
+                => Notify key=turn 0 completed
+                => StartTurn session=0 turn=1 message=next text=next by=0
+            quit
+                QuitBegan quit=Quit { since: 1012, deadline: None, forced: false }
+            cancel-quit
+                QuitCancelled
+            gone 0
+                TurnPhased turn=1 state=Probing closed=None
+                SessionAttached session=0 attachment=Detached
+                RuntimeRemoved runtime=0 failure=StartFailed
+                AccountRestartsCounted account=0
+            ready 1 me
+        "#]],
+    );
+}
+
+#[test]
+fn a_forced_quit_is_not_taken_back() {
+    check(
+        &format!("{RUNNING} .quit\n .quit\n cancel-quit"),
+        expect![[r#"
+        cancel-quit
     "#]],
     );
 }

@@ -9,7 +9,7 @@ use turnkeep_model::{
     SessionId, SignInId, State, Step, Supervisor, ThreadRef, TurnId,
     port::{
         AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals, Identity,
-        Item, ItemBody, Observation, ProbeAnswer, Sessions, SignInMethod, TransportRecord, TurnOutcome, Usage,
+        Item, ItemBody, ItemStatus, Observation, ProbeAnswer, Sessions, SignInMethod, TransportRecord, TurnOutcome, Usage,
     },
     state::{AppSettings, Asker, Installed, Keychain},
 };
@@ -49,8 +49,21 @@ impl Stage {
                 self.machine = Supervisor::new(self.machine.state().clone());
                 self.machine.recover(self.now)
             }
+            ["minutes", n] => {
+                self.now.boot += number(n) * 60_000;
+                self.now.wall += i64::try_from(number(n) * 60_000).unwrap();
+                self.machine.handle(self.now, Input::Tick)
+            }
+            ["heard", s] => self.machine.handle(self.now, Input::Heard { session: session(s), at: self.now }),
+            // What the engine does when the clock rings: first it tells when text came last.
+            ["heard-ago", s, ms] => {
+                let at = Now { wall: self.now.wall, boot: self.now.boot - number(ms) };
+                self.machine.handle(self.now, Input::Heard { session: session(s), at })
+            }
             ["later"] => {
-                self.now.boot = self.machine.next_deadline().expect("nothing is waited for");
+                let next = self.machine.next_deadline().expect("nothing is waited for");
+                self.now.wall += i64::try_from(next.saturating_sub(self.now.boot)).unwrap();
+                self.now.boot = next;
                 self.machine.handle(self.now, Input::Tick)
             }
             _ => {
@@ -134,10 +147,38 @@ fn input(words: &[&str], line: &str) -> Input {
                 goals: if goals == "native" { Goals::Native } else { Goals::Driven },
                 history_probe: probe == "probe",
                 approvals: true,
+                threads: sessions == "many",
             },
             installed: Installed::Found { path: "/bin/agent".to_owned(), version: None },
         },
         ["home", word] => Input::SystemAccount { provider, present: word == "present" },
+        ["adopt", thread] => Input::CreateSession {
+            provider,
+            folder: "/work".to_owned(),
+            title: "old".to_owned(),
+            settings: Default::default(),
+            thread: Some(ThreadRef::new(thread)),
+        },
+        ["consult"] => Input::Consult { provider },
+        ["cancel-quit"] => Input::CancelQuit,
+        ["seen-all", s] => Input::Seen { session: session(s) },
+        ["mute-until", at] => {
+            let muted_until = Some(i64::try_from(number(at)).unwrap());
+            Input::ChangeSettings { settings: AppSettings { muted_until, ..AppSettings::default() } }
+        }
+        ["history", r, s, ref turns @ ..] => {
+            let said = |(at, turn): (usize, &&str)| {
+                let body = ItemBody::AgentMessage { text: format!("said {at}"), final_answer: true };
+                (ProviderTurn::new(*turn), Item { id: ItemId::new(format!("old {at}")), body })
+            };
+            let result =
+                if turns == ["failed"] { Err(failure("timeout")) } else { Ok(turns.iter().enumerate().map(said).collect()) };
+            agent(r, AgentEvent::History { session: session(s), result })
+        }
+        ["diff", r, s, name, unified] => {
+            let unified = unified.replace('|', "\n").replace('_', " ");
+            agent(r, AgentEvent::Diff { session: session(s), provider_turn: ProviderTurn::new(name), unified })
+        }
         ["session"] => Input::CreateSession {
             provider,
             folder: "/work".to_owned(),
@@ -224,6 +265,28 @@ fn input(words: &[&str], line: &str) -> Input {
             let item = Item { id: ItemId::new("i"), body };
             agent(r, AgentEvent::ItemCompleted { session: session(s), provider_turn: ProviderTurn::new(name), item })
         }
+        ["patience", quiet, idle] => Input::ChangeSettings {
+            settings: AppSettings { quiet_after: number(quiet), idle_after: number(idle), ..AppSettings::default() },
+        },
+        ["command", r, s, name, id, how] => {
+            let status = match how {
+                "runs" => ItemStatus::Running,
+                "abandoned" => ItemStatus::Abandoned,
+                _ => ItemStatus::Completed,
+            };
+            let (command, cwd, output) = (format!("run {id}"), String::new(), String::new());
+            let body = ItemBody::Command { command, cwd, output, exit_code: None, duration_ms: None, status };
+            let (provider_turn, item) = (ProviderTurn::new(name), Item { id: ItemId::new(id), body });
+            let session = session(s);
+            agent(
+                r,
+                if status == ItemStatus::Running {
+                    AgentEvent::ItemStarted { session, provider_turn, item }
+                } else {
+                    AgentEvent::ItemCompleted { session, provider_turn, item }
+                },
+            )
+        }
         ["asks", r, s, name, key] => {
             let provider_turn = (name != "-").then(|| ProviderTurn::new(name));
             let body = AskBody::Permissions { network: true, read: Vec::new(), write: Vec::new() };
@@ -246,6 +309,9 @@ fn input(words: &[&str], line: &str) -> Input {
         ["used", r, s, tokens] => {
             let usage = Usage { total_tokens: number(tokens), ..Usage::default() };
             agent(r, AgentEvent::Usage { session: session(s), usage })
+        }
+        ["named", r, s, thread] => {
+            agent(r, AgentEvent::ThreadNamed { session: session(s), thread: ThreadRef::new(thread.replace('_', " ")) })
         }
         ["no-answer", r, s] => agent(r, AgentEvent::Fault { session: Some(session(s)), failure: failure("timeout") }),
         ["probed", turn, "not-found"] => Input::Probed { turn: TurnId(number(turn)), found: ProbeAnswer::NotFound },

@@ -129,7 +129,7 @@ fn an_addition_whose_answer_never_comes_is_for_a_person() {
                 TurnEnded turn=0 outcome=Failed(TransportClosed)
                 NotificationRaised key=turn 0 failed
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
                 => Notify key=turn 0 failed
             ready 1 me
@@ -282,7 +282,7 @@ fn an_unknown_message_is_asked_for_in_the_history() {
             died 0
                 TurnPhased turn=0 state=Probing
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=1
@@ -323,7 +323,7 @@ fn without_a_history_a_person_decides() {
                 TurnEnded turn=0 outcome=Unknown
                 NotificationRaised key=turn 0 unknown
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
                 => Notify key=turn 0 unknown
             send 0 next
@@ -343,7 +343,7 @@ fn a_transport_that_closes_fails_the_turn_with_its_record() {
                 TurnEnded turn=0 outcome=Failed(TransportClosed)
                 NotificationRaised key=turn 0 failed
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
                 => Notify key=turn 0 failed
         "#]],
@@ -364,7 +364,7 @@ fn nothing_is_sent_to_a_process_whose_transport_closed() {
                 => Stop runtime=0 force=false
             died 0
                 SessionAttached session=0 attachment=Detached
-                RuntimeRemoved runtime=0
+                RuntimeRemoved runtime=0 failure=TransportClosed
                 AccountRestartsCounted account=0
             later
                 RuntimeRequested runtime=1
@@ -437,6 +437,39 @@ fn a_session_that_is_put_away_is_let_go() {
             MessageQueued session=0
             SessionAttached session=0 attachment=Opening { runtime: 0 }
             => Open runtime=0 OpenSession session=0 thread=t0 goal=None
+    "#]],
+    );
+}
+
+#[test]
+fn what_was_muted_for_a_time_is_told_again_afterwards() {
+    check(
+        &format!(
+            "{RUNNING} .mute-until 60000\n ended 0 0 p0 completed\n .minutes 1\n .send 0 more\n .turn 0 0 1 p1\n ended 0 0 p1 completed"
+        ),
+        expect![[r#"
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                AccountVerified account=0
+            ended 0 0 p1 completed
+                TurnEnded turn=1 outcome=Completed
+                NotificationRaised key=turn 1 completed
+                AccountVerified account=0
+                => Notify key=turn 1 completed
+        "#]],
+    );
+}
+
+#[test]
+fn leaving_a_session_says_up_to_when_it_was_seen() {
+    check(
+        &format!("{RUNNING} seen-all 0\n .ended 0 0 p0 completed\n seen-all 0\n seen-all 0"),
+        expect![[r#"
+        seen-all 0
+            SessionRead session=0
+        seen-all 0
+            SessionRead session=0
+        seen-all 0
     "#]],
     );
 }

@@ -330,6 +330,7 @@ pub fn settings(settings: &state::AppSettings) -> dto::Settings {
         notify_failures: settings.notify_failures,
         notify_sign_outs: settings.notify_sign_outs,
         muted: settings.muted,
+        muted_until: settings.muted_until,
         quiet_hours: settings.quiet_hours,
         scheme: match settings.scheme {
             state::Scheme::System => dto::Scheme::System,
@@ -338,6 +339,8 @@ pub fn settings(settings: &state::AppSettings) -> dto::Settings {
         },
         text_size: settings.text_size,
         quit_deadline: settings.quit_deadline,
+        quiet_after: settings.quiet_after,
+        idle_after: settings.idle_after,
         onboarded: settings.onboarded,
     }
 }
@@ -352,6 +355,7 @@ pub fn settings_from(settings: dto::Settings) -> state::AppSettings {
         notify_failures: settings.notify_failures,
         notify_sign_outs: settings.notify_sign_outs,
         muted: settings.muted,
+        muted_until: settings.muted_until,
         quiet_hours: settings.quiet_hours.map(|(from, to)| (from.min(LAST_MINUTE), to.min(LAST_MINUTE))),
         scheme: match settings.scheme {
             dto::Scheme::System => state::Scheme::System,
@@ -360,6 +364,8 @@ pub fn settings_from(settings: dto::Settings) -> state::AppSettings {
         },
         text_size: settings.text_size.clamp(80, 200),
         quit_deadline: settings.quit_deadline,
+        quiet_after: settings.quiet_after,
+        idle_after: settings.idle_after,
         onboarded: settings.onboarded,
     }
 }

@@ -59,6 +59,8 @@ fn session(facts: &Facts<'_>, id: SessionId, session: &state::Session) -> dto::S
         on_old_account: turn.zip(provider).is_some_and(|((_, turn), provider)| turn.epoch != provider.epoch),
         preview: preview(facts, id, session),
         unread: session.unread,
+        seen_at: session.seen_at,
+        reading_history: session.history_owed,
         archived: session.archived,
         active_at: session.active_at,
         turn: turn.map(|(id, turn)| dto::Turn {
@@ -69,6 +71,10 @@ fn session(facts: &Facts<'_>, id: SessionId, session: &state::Session) -> dto::S
             interrupting: turn.interrupting,
             text: turn.text.clone(),
             steers: turn.steers.iter().map(parts::queued).collect(),
+            quiet: turn
+                .quiet
+                .as_ref()
+                .map(|quiet| dto::Quiet { since: quiet.since, command: quiet.command.as_deref().map(display::visible) }),
         }),
         last_turn: session.last_turn.as_ref().map(|ended| {
             let (outcome, failure) = parts::outcome(&ended.outcome);

@@ -56,30 +56,31 @@ fn everything_at_once_in_the_menu() {
     check(
         &sample,
         expect![[r#"
-        NeedsYou(2) | 2 need you, 1 running
-        Open Turnkeep => Open
-        2 need you, 1 running (text)
-        ----
-        Needs you: Round invoice totals per tax line >
-            pnpm test:db --reset (text)
-            Allow once => Answer { approval: "1", kind: Allow }
-            Deny => Answer { approval: "1", kind: Deny }
-            Open => Show(Session { session: "1" })
-        Needs you: Migrate the CI cache => Show(Session { session: "2" })
-        Running: Port the parser to nom 8 => Show(Session { session: "3" })
-        Failed: Find the flaky login test => Show(Session { session: "5" })
-        Finished: Add dark map tiles => Show(Session { session: "4" })
-        ----
-        Codex: work (maria@northwind.dev) >
-            [x] work (maria@northwind.dev) => UseAccount { account: "1" }
-            [ ] private (m.keller@posteo.example) => UseAccount { account: "2" }
+            NeedsYou(2) | 2 need you, 1 running
+            Open Turnkeep => Open
+            2 need you, 1 running (text)
             ----
-            Open => Show(Settings { page: "accounts" })
-        ----
-        [ ] Mute notifications => Mute { muted: true }
-        ----
-        Quit when 3 turns end => Quit
-    "#]],
+            Needs you: Round invoice totals per tax line >
+                pnpm test:db --reset (text)
+                Allow once => Answer { approval: "1", kind: Allow }
+                Deny => Answer { approval: "1", kind: Deny }
+                Open => Show(Session { session: "1" })
+            Needs you: Migrate the CI cache => Show(Session { session: "2" })
+            Running: Port the parser to nom 8 => Show(Session { session: "3" })
+            Failed: Find the flaky login test => Show(Session { session: "5" })
+            Finished: Add dark map tiles => Show(Session { session: "4" })
+            ----
+            Codex: work (maria@northwind.dev) >
+                [x] work (maria@northwind.dev) => UseAccount { account: "1" }
+                [ ] private (m.keller@posteo.example) => UseAccount { account: "2" }
+                ----
+                Open => Show(Settings { page: "accounts" })
+            ----
+            [ ] Mute notifications => Mute { muted: true }
+            [ ] Mute for an hour => MuteForAnHour { muted: true }
+            ----
+            Quit when 3 turns end => Quit
+        "#]],
     );
 }
 
@@ -88,16 +89,17 @@ fn nothing_at_all() {
     check(
         &Sample::new(),
         expect![[r#"
-        Idle | Nothing is running
-        Open Turnkeep => Open
-        Nothing is running (text)
-        ----
-        Codex: work (maria@northwind.dev) => Show(Settings { page: "accounts" })
-        ----
-        [ ] Mute notifications => Mute { muted: true }
-        ----
-        Quit => Quit
-    "#]],
+            Idle | Nothing is running
+            Open Turnkeep => Open
+            Nothing is running (text)
+            ----
+            Codex: work (maria@northwind.dev) => Show(Settings { page: "accounts" })
+            ----
+            [ ] Mute notifications => Mute { muted: true }
+            [ ] Mute for an hour => MuteForAnHour { muted: true }
+            ----
+            Quit => Quit
+        "#]],
     );
 }
 
@@ -109,16 +111,17 @@ fn signed_out_with_a_waiting_message() {
     check(
         &sample,
         expect![[r#"
-        SignedOut | Signed out of Codex: 1 message waits
-        Open Turnkeep => Open
-        Signed out of Codex: 1 message waits (text)
-        ----
-        Codex: signed out => Show(SignIn { provider: "codex" })
-        ----
-        [ ] Mute notifications => Mute { muted: true }
-        ----
-        Quit => Quit
-    "#]],
+            SignedOut | Signed out of Codex: 1 message waits
+            Open Turnkeep => Open
+            Signed out of Codex: 1 message waits (text)
+            ----
+            Codex: signed out => Show(SignIn { provider: "codex" })
+            ----
+            [ ] Mute notifications => Mute { muted: true }
+            [ ] Mute for an hour => MuteForAnHour { muted: true }
+            ----
+            Quit => Quit
+        "#]],
     );
 }
 
@@ -130,18 +133,20 @@ fn quitting_with_a_running_turn() {
     check(
         &sample,
         expect![[r#"
-        Quitting | Quitting when 1 turn ends
-        Open Turnkeep => Open
-        Quitting when 1 turn ends (text)
-        ----
-        Running: One => Show(Session { session: "1" })
-        ----
-        Codex: work (maria@northwind.dev) => Show(Settings { page: "accounts" })
-        ----
-        [ ] Mute notifications => Mute { muted: true }
-        ----
-        Interrupt 1 turn and quit => Quit
-    "#]],
+            Quitting | Quitting when 1 turn ends
+            Open Turnkeep => Open
+            Quitting when 1 turn ends (text)
+            ----
+            Running: One => Show(Session { session: "1" })
+            ----
+            Codex: work (maria@northwind.dev) => Show(Settings { page: "accounts" })
+            ----
+            [ ] Mute notifications => Mute { muted: true }
+            [ ] Mute for an hour => MuteForAnHour { muted: true }
+            ----
+            Do not quit => CancelQuit
+            Interrupt 1 turn and quit => Quit
+        "#]],
     );
 }
 

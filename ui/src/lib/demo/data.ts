@@ -1,6 +1,6 @@
 // Made-up sessions and accounts for the demo and the tests.
 import type {
-  Account, Approval, Entry, EntryBody, Provider, Session, SessionSettings, Settings, Snapshot, Usage,
+  Account, Approval, Entry, EntryBody, Provider, Runtime, Session, SessionSettings, Settings, Snapshot, Thread, TurnDiff, Usage,
 } from "../wire";
 
 /** Half past nine on a working day, in the local time zone. */
@@ -11,8 +11,8 @@ const DAY = 24 * 60 * MIN;
 export const HOME = "/home/maria";
 
 export const settings: Settings = {
-  notifyCompleted: true, notifyApprovals: true, notifyFailures: true, notifySignOuts: true, muted: false, quietHours: null,
-  scheme: "system", textSize: 100, quitDeadline: null, onboarded: true,
+  notifyCompleted: true, notifyApprovals: true, notifyFailures: true, notifySignOuts: true, muted: false, mutedUntil: null, quietHours: null,
+  scheme: "system", textSize: 100, quitDeadline: null, quietAfter: 10, idleAfter: 15, onboarded: true,
 };
 
 const usage: Usage = {
@@ -23,13 +23,13 @@ const usage: Usage = {
 export const sessionSettings: SessionSettings = { model: "gpt-5-codex", effort: "high", approvalMode: "onRequest", sandbox: "writeFolder" };
 
 export const account = (part: Partial<Account> & { id: string; label: string }): Account => ({
-  identity: null, plan: null, kind: "privateHome", current: false, state: { type: "signedIn" }, limits: [], verifiedAt: NOW - MIN,
+  identity: null, plan: null, kind: "privateHome", current: false, state: { type: "signedIn" }, limits: [], verifiedAt: NOW - MIN, known: true, givenUp: null,
   finishingTurns: 0, revocationOwed: false, ...part,
 });
 
 export const provider = (part: Partial<Provider> & { id: string; name: string }): Provider => ({
   installed: { type: "found", path: `${HOME}/.local/bin/${part.id}`, version: "0.58.0" }, current: null, accounts: [], models: [],
-  signIn: ["browser", "deviceCode", "apiKey"], install: [], offers: [], canSteer: true, hasGoals: true, finishingTurns: 0, ...part,
+  signIn: ["browser", "deviceCode", "apiKey"], install: [], offers: [], canSteer: true, hasGoals: true, hasThreads: false, finishingTurns: 0, ...part,
 });
 
 export const models = [
@@ -39,7 +39,7 @@ export const models = [
 
 export const providers = (): Provider[] => [
   provider({
-    id: "codex", name: "Codex", current: "1", models, finishingTurns: 1,
+    id: "codex", name: "Codex", current: "1", models, finishingTurns: 1, hasThreads: true,
     accounts: [
       account({
         id: "1", label: "work", identity: "maria@northwind.dev", plan: "Team", current: true,
@@ -71,11 +71,11 @@ export const providers = (): Provider[] => [
 
 export const session = (part: Partial<Session> & { id: string; title: string }): Session => ({
   provider: "codex", folder: `${HOME}/src/billing`, group: "idle", status: { type: "idle" }, account: "1", onOldAccount: false, preview: "",
-  unread: false, archived: false, activeAt: NOW - DAY, turn: null, lastTurn: null, queue: [], waitsFor: null, undecided: [], goal: null, plan: [], usage,
+  unread: false, seenAt: 0, readingHistory: false, archived: false, activeAt: NOW - DAY, turn: null, lastTurn: null, queue: [], waitsFor: null, undecided: [], goal: null, plan: [], usage,
   settings: sessionSettings, failure: null, ...part,
 });
 
-const turn = (id: string, startedAt: number, text: string) => ({ id, startedAt, dispatched: true, retrying: null, interrupting: false, text, steers: [] });
+const turn = (id: string, startedAt: number, text: string) => ({ id, startedAt, dispatched: true, retrying: null, interrupting: false, text, steers: [], quiet: null });
 
 export const command = (id: string, session: string, askedAt: number, text: string, cwd: string): Approval => ({
   id, session, turn: `t${session}`, body: { type: "command", command: text, display: text, cwd, mayRunUnsandboxed: true }, reason: null,
@@ -181,3 +181,32 @@ export function longEntry(ordinalWanted: number): Entry {
       : { type: "agentMessage", text: `Part ${ordinalWanted} is indexed. ${"It held nothing unusual. ".repeat(ordinalWanted % 7)}`, finalAnswer: false };
   return { ordinal: ordinalWanted, id: `long${ordinalWanted}`, turn: `lt${turnNumber}`, completed: true, at, body };
 }
+
+export const runtimes: Runtime[] = [
+  {
+    id: "31", provider: "codex", account: "1", accountLabel: "work", sessions: ["2", "3"], state: "ready", pid: 48213, version: "0.50.0",
+    startedAt: NOW - 42 * MIN, endedAt: null, epoch: 3, old: false, failure: null,
+    lastLines: ["WARN codex_core::exec: command ran outside the sandbox", "WARN codex_core::client: stream disconnected, retrying 1/5"],
+  },
+  {
+    id: "30", provider: "codex", account: "1", accountLabel: "work", sessions: [], state: "failed", pid: 47102, version: "0.50.0",
+    startedAt: NOW - 51 * MIN, endedAt: NOW - 44 * MIN, epoch: 3, old: false,
+    failure: { code: "transportClosed", message: "The agent's process ended by itself.", detail: null },
+    lastLines: ["thread 'main' panicked at core/src/session.rs:412", "note: run with RUST_BACKTRACE=1"],
+  },
+];
+
+export const threads: Thread[] = [
+  { thread: "th-1", title: "Sort the import by date", preview: "", folder: `${HOME}/src/archive`, updatedAt: NOW - 3 * 60 * MIN, session: null },
+  { thread: "th-2", title: "Release notes", preview: "Write the notes for 2.4 from the merged pull requests", folder: `${HOME}/src/billing`, updatedAt: NOW - DAY, session: null },
+  { thread: "th-3", title: "Round invoice totals per tax line", preview: "", folder: `${HOME}/src/billing`, updatedAt: NOW - DAY, session: "2" },
+];
+
+/** A diff of one changed and one new file, as the shell gives it. */
+export const turnDiff: TurnDiff = {
+  dropped: 0,
+  files: [
+    { path: "src/invoice/total.ts", kind: "updated", movedTo: null, diff: "--- a/src/invoice/total.ts\n+++ b/src/invoice/total.ts\n@@ -10,5 +10,6 @@ export function total(lines: Line[]) {\n   const perLine = lines.map(net);\n-  return round(sum(perLine));\n+  const rounded = perLine.map(round);\n+  return sum(rounded);\n }\n \n export const tax = 0.19;\n" },
+    { path: "test/total.test.ts", kind: "added", movedTo: null, diff: "--- /dev/null\n+++ b/test/total.test.ts\n@@ -0,0 +1,3 @@\n+it(\"rounds per line\", () => {\n+  expect(total(mixed)).toBe(1999);\n+});\n" },
+  ],
+};

@@ -2,7 +2,8 @@
 import { app } from "../app.svelte";
 import { use, type Transport } from "../shell";
 import type { Answer, Entry, Session, Snapshot, TranscriptEvent, WindowEvent } from "../wire";
-import { NOW, longEntry, session as makeSession, sessionSettings, transcriptOf } from "./data";
+import { NOW, longEntry, runtimes, session as makeSession, sessionSettings, threads, transcriptOf, turnDiff } from "./data";
+import { holds } from "../transcript/rows";
 import { scene } from "./scenes";
 
 export class DemoShell implements Transport {
@@ -45,10 +46,11 @@ export class DemoShell implements Transport {
     if (session === this.long) {
       const end = before ?? 100_000;
       const start = Math.max(0, end - limit);
-      return { session, entries: Array.from({ length: end - start }, (_, i) => longEntry(start + i)), before: start > 0 ? start : null, total: 100_000 };
+      return { session, entries: Array.from({ length: end - start }, (_, i) => longEntry(start + i)), before: start > 0 ? start : null, total: 100_000, changes: [] };
     }
     const all = this.entries(session);
-    return { session, entries: all, before: null, total: all.length };
+    const changed = all.find((entry) => entry.body.type === "fileChange");
+    return { session, entries: all, before: null, total: all.length, changes: changed ? [{ turn: changed.turn, files: 2, added: 5, removed: 1 }] : [] };
   }
 
   async invoke(command: string, args: Record<string, unknown>): Promise<unknown> {
@@ -61,6 +63,15 @@ export class DemoShell implements Transport {
         this.transcript(id, { type: "page", page: this.page(id, null, 200) });
         return null;
       
+      case "find_entries": {
+        const wanted = (args.text as string).toLocaleLowerCase();
+        const all = id === this.long ? [] : this.entries(id).filter((e) => holds(e, wanted)).map((e) => e.ordinal).reverse();
+        return { ordinals: id === this.long ? [90_000, 50_000, 7] : all, before: null, total: all.length };
+      }
+      case "turn_changes": return turnDiff;
+      case "runtimes": return runtimes;
+      case "provider_threads": return args.cursor === null ? { threads: threads.slice(0, 2), nextCursor: "more" } : { threads: threads.slice(2), nextCursor: null };
+      case "cancel_quit": this.snapshot = { ...this.snapshot, quit: null }; this.emit(); return null;
       case "transcript_page": return this.page(id, args.before as number | null, args.limit as number);
       case "create_session": {
         const made = String(this.next++);
@@ -136,7 +147,7 @@ export class DemoShell implements Transport {
     const entry: Entry = { ordinal: this.entries(session.id).length + 1, id: `u${turn}`, turn, completed: true, at: Date.now(), body: { type: "userMessage", text } };
     this.entries(session.id).push(entry);
     this.transcript(session.id, { type: "upsert", entry });
-    this.change(session.id, { group: "running", status: { type: "running" }, activeAt: Date.now(), turn: { id: turn, startedAt: Date.now(), dispatched: true, retrying: null, interrupting: false, text, steers: [] } });
+    this.change(session.id, { group: "running", status: { type: "running" }, activeAt: Date.now(), turn: { id: turn, startedAt: Date.now(), dispatched: true, retrying: null, interrupting: false, text, steers: [], quiet: null } });
     if (this.live) void this.stream(session.id);
   }
 

@@ -46,7 +46,7 @@ const SCENES: Record<string, () => Snapshot> = {
     const s = snapshot();
     const base = { folder: `${HOME}/src/billing`, activeAt: NOW - MIN };
     const text = "Add the mixed-rate case";
-    const turn = { id: "tx", startedAt: NOW - 40_000, dispatched: true, retrying: null, interrupting: false, text, steers: [] };
+    const turn = { id: "tx", startedAt: NOW - 40_000, dispatched: true, retrying: null, interrupting: false, text, steers: [], quiet: null };
     return {
       ...s,
       approvals: [

@@ -1,7 +1,8 @@
-// The loaded part of one session's transcript: an unbroken run of entries that ends with the newest.
+// The loaded part of one session's transcript: an unbroken run of entries. It ends with the newest, but after a jump to a
+// far place, until one comes back to the end.
 //
 // Entries are never changed in place: a row redraws when its entry is another object. No clock, no screen.
-import type { DeltaStream, Entry, TranscriptEvent, TranscriptPage } from "../wire";
+import type { DeltaStream, Entry, TranscriptEvent, TranscriptPage, TurnChanges } from "../wire";
 
 /** Entries kept when the far end is dropped; it can be loaded again. */
 export const KEPT = 4000;
@@ -18,6 +19,12 @@ export class Feed {
   /** How many entries there are in all. */
   total = 0;
   loaded = false;
+  /** After a jump: the run ends here, and news wait until the end is loaded again. */
+  after: number | null = null;
+  /** What the turns of these entries changed. */
+  changes = new Map<string, TurnChanges>();
+  /** Turns whose changes are unfolded. */
+  unfolded = new Set<string>();
 
   apply(events: readonly TranscriptEvent[]): Applied {
     let result: Applied = { kind: "none" };
@@ -29,12 +36,17 @@ export class Feed {
         result = { kind: "reset" };
         from = Infinity;
         added = 0;
+      } else if (event.type === "changes") {
+        this.changes.set(event.changes.turn, event.changes);
+        from = Math.min(from, Math.max(0, this.entries.length - 1));
+      } else if (this.after !== null) {
+        if (event.type === "upsert") this.total = Math.max(this.total, event.entry.ordinal);
       } else if (event.type === "upsert") {
         const [at, fresh] = this.upsert(event.entry);
         from = Math.min(from, at);
         if (fresh) added++;
       } else {
-        from = Math.min(from, this.append(event.id, event.stream, event.text));
+        from = Math.min(from, this.grow(event.id, event.stream, event.text));
       }
     }
     if (result.kind === "none" && from !== Infinity) return { kind: "tail", added, from };
@@ -46,6 +58,39 @@ export class Feed {
     this.before = page.before;
     this.total = Math.max(page.total, page.entries.length);
     this.loaded = true;
+    this.after = null;
+    this.know(page);
+  }
+
+  private know(page: TranscriptPage): void {
+    for (const changes of page.changes) this.changes.set(changes.turn, changes);
+  }
+
+  /** Shows a far part instead; true where that is not the end. */
+  jump(page: TranscriptPage): boolean {
+    this.reset(page);
+    const last = page.entries.at(-1)?.ordinal ?? 0;
+    if (last < this.total) this.after = last;
+    return this.after !== null;
+  }
+
+  /** Puts the next part behind a far one; false once the end is reached and must be followed again. */
+  append(page: TranscriptPage): boolean {
+    const last = this.entries.at(-1)?.ordinal ?? 0;
+    const newer = page.entries.filter((e) => e.ordinal > last);
+    this.total = Math.max(this.total, page.total);
+    const end = newer.at(-1)?.ordinal ?? last;
+    if (newer.length === 0 || newer[0]!.ordinal !== last + 1 || end >= this.total) return false;
+    this.entries = [...this.entries, ...newer];
+    this.after = end;
+    this.know(page);
+    return true;
+  }
+
+  /** Where the entry with this ordinal stands, if it is loaded. */
+  index(ordinal: number): number | null {
+    const at = this.position(ordinal);
+    return this.entries[at]?.ordinal === ordinal ? at : null;
   }
 
   /** Puts an older page in front; returns how many entries that added. */
@@ -55,6 +100,7 @@ export class Feed {
     this.entries = [...older, ...this.entries];
     this.before = page.before;
     this.total = Math.max(this.total, page.total);
+    this.know(page);
     return older.length;
   }
 
@@ -103,7 +149,7 @@ export class Feed {
     return -1;
   }
 
-  private append(id: string, stream: DeltaStream, text: string): number {
+  private grow(id: string, stream: DeltaStream, text: string): number {
     const at = this.find(id);
     const entry = this.entries[at];
     if (!entry) return Infinity;

@@ -103,6 +103,7 @@ impl Machine {
             goals: Goals::None,
             history_probe: false,
             approvals: true,
+            threads: false,
         }
     }
 

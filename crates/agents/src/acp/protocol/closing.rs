@@ -33,9 +33,9 @@ impl Machine {
                 let failure = words::timeout(&self.entry, "add to the running turn");
                 self.fault(Some(session), failure);
             }
-            Asked::Sessions => {
+            Asked::Sessions { ask } => {
                 let failure = words::timeout(&self.entry, "list its sessions");
-                self.fault(None, failure);
+                self.event(AgentEvent::Threads { ask, result: Err(failure) });
             }
             Asked::SignOut => {
                 let failure = words::timeout(&self.entry, "sign out");
@@ -136,7 +136,7 @@ impl Machine {
             }
             AgentCommand::SignIn { .. } => self.event(AgentEvent::SignInEnded { result: Err(failure) }),
             AgentCommand::SignOut => self.event(AgentEvent::SignedOut { result: Err(failure) }),
-            AgentCommand::ListThreads { .. } => self.fault(None, failure),
+            AgentCommand::ListThreads { ask, .. } => self.event(AgentEvent::Threads { ask, result: Err(failure) }),
             AgentCommand::Interrupt { .. }
             | AgentCommand::Answer { .. }
             | AgentCommand::SetGoal { .. }

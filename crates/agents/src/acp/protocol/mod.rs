@@ -77,7 +77,9 @@ enum Asked {
         turn: TurnId,
         message: MessageId,
     },
-    Sessions,
+    Sessions {
+        ask: u64,
+    },
 }
 
 /// What is done at a time.
@@ -247,7 +249,7 @@ impl Machine {
             Asked::Close { session, attempt } => self.close_answered(now, session, attempt, outcome),
             Asked::Prompt { session, attempt, turn } => self.prompt_ended(session, attempt, turn, outcome),
             Asked::Steer { session, turn, message } => self.steered(session, turn, message, outcome),
-            Asked::Sessions => self.listed(outcome),
+            Asked::Sessions { ask } => self.listed(ask, outcome),
             Asked::Forget => {}
         }
     }
@@ -266,7 +268,7 @@ impl Machine {
             AgentCommand::Answer { session, approval: _, request, answer } => self.answer(session, &request, &answer),
             AgentCommand::ReadIdentity => self.tell_identity(),
             AgentCommand::ListModels => self.tell_models(),
-            AgentCommand::ListThreads { cursor } => self.ask_sessions(cursor),
+            AgentCommand::ListThreads { ask, cursor } => self.ask_sessions(ask, cursor),
             AgentCommand::SignIn { method } => self.sign_in(&method),
             AgentCommand::CancelSignIn => self.cancel_sign_in(),
             AgentCommand::SignOut => self.sign_out(),

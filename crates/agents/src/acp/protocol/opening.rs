@@ -3,7 +3,7 @@
 use serde_json::{json, value::RawValue};
 use turnkeep_model::{
     SessionId, ThreadRef,
-    port::{AgentEvent, Failure, FailureClass, SessionSettings, ThreadSummary},
+    port::{AgentEvent, Failure, FailureClass, SessionSettings, ThreadPage, ThreadSummary},
 };
 
 use super::{
@@ -284,30 +284,29 @@ impl Machine {
 
     // ---- what it has
 
-    pub(super) fn ask_sessions(&mut self, cursor: Option<String>) {
+    pub(super) fn ask_sessions(&mut self, ask: u64, cursor: Option<String>) {
         let params = cursor.map_or(json!({}), |cursor| json!({"cursor": cursor}));
-        self.ask("session/list", &params, patience::LIST, Asked::Sessions);
+        self.ask("session/list", &params, patience::LIST, Asked::Sessions { ask });
     }
 
-    pub(super) fn listed(&mut self, outcome: Result<&RawValue, wire::Refusal>) {
+    pub(super) fn listed(&mut self, ask: u64, outcome: Result<&RawValue, wire::Refusal>) {
         let page = match outcome {
             Ok(raw) => parse::<wire::SessionList>(raw).ok_or_else(|| words::misshapen(&self.entry, "list its sessions")),
             Err(error) => Err(words::of_refusal(&self.entry, &error, "list its sessions")),
         };
-        match page {
-            Err(failure) => self.fault(None, failure),
-            Ok(page) => {
-                let known = page.sessions.into_iter().filter(|listed| !listed.session_id.is_empty());
-                let threads = known.map(|listed| ThreadSummary {
-                    thread: ThreadRef(listed.session_id),
-                    title: listed.title,
-                    folder: listed.cwd,
-                    updated_at: super::heard::seconds(&listed.updated_at).unwrap_or_default(),
-                    resumable: self.can.load || self.can.resume,
-                });
-                let threads = threads.collect();
-                self.event(AgentEvent::Threads { threads, next_cursor: page.next_cursor });
-            }
-        }
+        let resumable = self.can.load || self.can.resume;
+        let result = page.map(|page| {
+            let known = page.sessions.into_iter().filter(|listed| !listed.session_id.is_empty());
+            let threads = known.map(|listed| ThreadSummary {
+                thread: ThreadRef(listed.session_id),
+                title: listed.title,
+                preview: String::new(),
+                folder: listed.cwd,
+                updated_at: super::heard::seconds(&listed.updated_at).unwrap_or_default(),
+                resumable,
+            });
+            ThreadPage { threads: threads.collect(), next_cursor: page.next_cursor }
+        });
+        self.event(AgentEvent::Threads { ask, result });
     }
 }

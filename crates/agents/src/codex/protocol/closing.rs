@@ -51,8 +51,11 @@ impl Machine {
             Asked::Probe(probe) => self.probe_ended(&probe, ProbeAnswer::CannotTell),
             Asked::Models(_) => self.fault(None, words::timeout("list the models")),
             Asked::RateLimits => self.fault(None, words::timeout("read the usage meters")),
-            Asked::Threads => self.fault(None, words::timeout("list the threads")),
-            Asked::History(history) => self.fault(Some(history.session), words::timeout("read the history")),
+            Asked::Threads(ask) => self.event(AgentEvent::Threads { ask, result: Err(words::timeout("list the threads")) }),
+            Asked::History(history) => {
+                let result = Err(words::timeout("read the history"));
+                self.event(AgentEvent::History { session: history.session, result });
+            }
             Asked::Config | Asked::CancelSignIn | Asked::Forget | Asked::Hush => {}
         }
     }
@@ -144,7 +147,7 @@ impl Machine {
             | Asked::Hush
             | Asked::Models(_)
             | Asked::RateLimits
-            | Asked::Threads
+            | Asked::Threads(_)
             | Asked::History(_) => {}
         }
     }
@@ -179,13 +182,13 @@ impl Machine {
             }
             AgentCommand::SignIn { .. } => self.event(AgentEvent::SignInEnded { result: Err(gone()) }),
             AgentCommand::SignOut => self.event(AgentEvent::SignedOut { result: Err(gone()) }),
+            AgentCommand::ListThreads { ask, .. } => self.event(AgentEvent::Threads { ask, result: Err(gone()) }),
+            AgentCommand::ReadHistory { session, .. } => self.event(AgentEvent::History { session, result: Err(gone()) }),
             AgentCommand::Interrupt { .. }
             | AgentCommand::Answer { .. }
             | AgentCommand::SetGoal { .. }
             | AgentCommand::ListModels
             | AgentCommand::ReadRateLimits
-            | AgentCommand::ListThreads { .. }
-            | AgentCommand::ReadHistory { .. }
             | AgentCommand::CancelSignIn => {}
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{json, value::RawValue};
 use turnkeep_model::{
     ProviderTurn,
-    port::{AgentEvent, Item, ItemBody, Model, ProbeAnswer, TurnOutcome},
+    port::{AgentEvent, Item, ItemBody, Model, ProbeAnswer, ThreadPage, TurnOutcome},
 };
 
 use super::{Asked, History, Machine, Probe, account::Account, misshapen, opening::put, parse, patience};
@@ -108,7 +108,9 @@ impl Machine {
         };
         let page = match page {
             Ok(page) => page,
-            Err(failure) => return self.fault(Some(history.session), failure),
+            Err(failure) => {
+                return self.event(AgentEvent::History { session: history.session, result: Err(failure) });
+            }
         };
         history.items.extend(page.items);
         if let (cursor @ Some(_), true) = (page.next_cursor, history.items.len() < MOST_ENTRIES) {
@@ -117,12 +119,12 @@ impl Machine {
         let mut items = history.items;
         items.reverse();
         mark_answers(&mut items);
-        self.event(AgentEvent::History { session: history.session, items });
+        self.event(AgentEvent::History { session: history.session, result: Ok(items) });
     }
 
     // ---- threads
 
-    pub(super) fn ask_threads(&mut self, cursor: Option<String>) {
+    pub(super) fn ask_threads(&mut self, ask: u64, cursor: Option<String>) {
         let mut params = json!({
             "limit": THREADS,
             "sortKey": "updated_at",
@@ -130,18 +132,19 @@ impl Machine {
             "sourceKinds": ["cli", "vscode", "exec", "appServer"],
         });
         put(&mut params, "cursor", cursor);
-        self.ask("thread/list", &params, patience::LIST, Asked::Threads);
+        self.ask("thread/list", &params, patience::LIST, Asked::Threads(ask));
     }
 
-    pub(super) fn listed(&mut self, outcome: Result<&RawValue, RpcError>) {
-        match outcome.map(parse::<wire::ThreadPage>) {
+    pub(super) fn listed(&mut self, ask: u64, outcome: Result<&RawValue, RpcError>) {
+        let result = match outcome.map(parse::<wire::ThreadPage>) {
             Ok(Some(page)) => {
                 let threads = page.data.into_iter().filter_map(items::thread).collect();
-                self.event(AgentEvent::Threads { threads, next_cursor: page.next_cursor });
+                Ok(ThreadPage { threads, next_cursor: page.next_cursor })
             }
-            Ok(None) => self.fault(None, misshapen("list the threads")),
-            Err(error) => self.fault(None, words::of_refusal(&error, "list the threads")),
-        }
+            Ok(None) => Err(misshapen("list the threads")),
+            Err(error) => Err(words::of_refusal(&error, "list the threads")),
+        };
+        self.event(AgentEvent::Threads { ask, result });
     }
 
     // ---- models and meters

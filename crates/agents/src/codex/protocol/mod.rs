@@ -90,7 +90,7 @@ enum Asked {
     Probe(Probe),
     Models(Vec<Model>),
     RateLimits,
-    Threads,
+    Threads(u64),
     History(History),
 }
 
@@ -309,7 +309,7 @@ impl Machine {
             Asked::Probe(probe) if !late => self.probed(probe, outcome),
             Asked::Models(models) if !late => self.models(models, outcome),
             Asked::RateLimits if !late => self.rate_limits(outcome),
-            Asked::Threads if !late => self.listed(outcome),
+            Asked::Threads(ask) if !late => self.listed(ask, outcome),
             Asked::History(history) if !late => self.history(history, outcome),
             Asked::CancelSignIn
             | Asked::Forget
@@ -320,7 +320,7 @@ impl Machine {
             | Asked::Probe(_)
             | Asked::Models(_)
             | Asked::RateLimits
-            | Asked::Threads
+            | Asked::Threads(_)
             | Asked::History(_) => {}
         }
     }
@@ -344,7 +344,7 @@ impl Machine {
             AgentCommand::ReadIdentity => self.read_account(AccountFor::Command),
             AgentCommand::ListModels => self.ask_models(Vec::new(), None),
             AgentCommand::ReadRateLimits => self.ask_rate_limits(),
-            AgentCommand::ListThreads { cursor } => self.ask_threads(cursor),
+            AgentCommand::ListThreads { ask, cursor } => self.ask_threads(ask, cursor),
             AgentCommand::ReadHistory { session, thread } => {
                 self.ask_history(History { session, thread, by_turns: false, items: Vec::new() }, None);
             }

@@ -16,6 +16,35 @@ fn ordinals(bench: &Bench, before: Option<u64>, limit: usize) -> Vec<u64> {
     page.entries.iter().map(|entry| entry.ordinal).collect()
 }
 
+/// A start reads none of them, and each is found by its key.
+#[test]
+fn ids_of_a_long_history_are_looked_up_and_not_read() {
+    const MANY: usize = 100_000;
+    let mut bench = Bench::new();
+    {
+        let mut connection = rusqlite::Connection::open(bench.path()).unwrap();
+        let transaction = connection.transaction().unwrap();
+        let mut insert = transaction.prepare("INSERT INTO seen_messages VALUES (?1)").unwrap();
+        for number in 0..MANY {
+            insert.execute([format!("019a-{number:012}-message")]).unwrap();
+        }
+        drop(insert);
+        transaction.commit().unwrap();
+    }
+    let begun = std::time::Instant::now();
+    let (_, reader, loaded) = open(&bench.path()).unwrap();
+    let opened = begun.elapsed();
+    assert!(loaded.state.seen_messages.is_empty());
+    let begun = std::time::Instant::now();
+    for number in (0..MANY).step_by(100) {
+        assert!(reader.has_seen(&MessageId(format!("019a-{number:012}-message"))).unwrap());
+    }
+    println!("opened in {opened:?} beside {MANY} ids; a look takes {:?}", begun.elapsed() / 1_000);
+    assert!(!reader.has_seen(&MessageId::new("another")).unwrap());
+    bench.commit(&[created(), Change::MessageQueued { session: SESSION, message: queued("another") }]);
+    assert!(reader.has_seen(&MessageId::new("another")).unwrap(), "what is committed is seen at once");
+}
+
 #[test]
 fn pages_run_backwards_without_gaps() {
     let mut bench = Bench::new();

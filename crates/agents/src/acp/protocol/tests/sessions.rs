@@ -26,7 +26,7 @@ fn what_an_agent_says_that_it_can_do_is_asked_of_it_and_nothing_else_is() {
         message: turnkeep_model::MessageId::new("m"),
         text: "x".to_owned(),
     };
-    let list = AgentCommand::ListThreads { cursor: None };
+    let list = AgentCommand::ListThreads { ask: 1, cursor: None };
     for (says, can) in [(EVERYTHING, true), (NOTHING, false)] {
         let mut play = Play::ready("gemini", says);
         let introduced = play.events.iter().find_map(|event| match event {

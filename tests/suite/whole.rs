@@ -5,6 +5,7 @@
 mod app;
 mod crash;
 mod demo;
+mod depth;
 mod groups;
 mod idle;
 mod keychain;

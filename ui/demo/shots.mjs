@@ -45,6 +45,11 @@ const SHOTS = [
   ["08-menu", "main/2", WIDE, [`document.querySelector('.head .menubox button').click()`]],
   ["08-models", "main/2", WIDE, [`document.querySelector('.foot .menubox button').click()`]],
   ["08-link", "main/4", WIDE, [`document.querySelector('.md .link').click()`]],
+  ["09-threads", "main/2", WIDE, [click("new-session"), click("new-how-thread")]],
+  ["09-process", "main/2", WIDE, [`document.querySelector('.head .menubox button').click()`, `[...document.querySelectorAll('[role=menuitem]')].find((i) => i.textContent.includes('process')).click()`]],
+  ["09-processes", "main/settings", [1176, 1081], [click("processes")]],
+  ["09-changes", "main/2", WIDE, [click("changes-toggle")]],
+  ["09-split", "main/2", [1520, 816], [click("changes-toggle")]],
   ["08-find", "main/4", WIDE, [`window.dispatchEvent(new KeyboardEvent('keydown', { key: 'f', code: 'KeyF', ctrlKey: true }))`]],
 ];
 

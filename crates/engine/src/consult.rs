@@ -101,6 +101,3 @@ fn standing(state: &State, provider: &ProviderId) -> Standing {
         (None, _) => Standing::Never(Unanswered::SignedOut),
     }
 }
-
-#[cfg(test)]
-mod tests;

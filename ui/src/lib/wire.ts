@@ -124,6 +124,16 @@ export type SessionStatus = { "type": "idle" } | { "type": "starting" } | { "typ
 
 export type Turn = { id: string, startedAt: number, dispatched: boolean, retrying: string | null, interrupting: boolean, text: string, steers: Array<QueuedMessage>, quiet: Quiet | null, };
 
+export type Quiet = { 
+/**
+ * Unix milliseconds of the last word.
+ */
+since: number, 
+/**
+ * The command that runs meanwhile.
+ */
+command: string | null, };
+
 export type EndedTurn = { id: string, outcome: Outcome, failure: Failure | null, startedAt: number, endedAt: number, };
 
 export type Outcome = "completed" | "interrupted" | "failed" | "lost" | "unknown";

@@ -1,6 +1,7 @@
 //! The loop with the real machine, a real file and a world of paper.
 
 mod crashes;
+mod depth;
 
 use std::{
     path::{Path, PathBuf},

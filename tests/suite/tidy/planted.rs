@@ -102,6 +102,7 @@ fn workspace(more: Vec<Member>) -> Vec<Member> {
         member("turnkeep-view", &[("turnkeep-model", &[])]),
         member("turnkeep-engine", &[("tokio", &["process"]), ("rusqlite", &[])]),
         member("turnkeep", &[("tauri", &[]), ("tokio", &["rt"])]),
+        member("turnkeep-demo", &[("serde_json", &[])]),
         member("xtask", &[]),
     ];
     sound.into_iter().chain(more).collect()
@@ -115,6 +116,7 @@ fn a_dependency_that_points_the_wrong_way() {
         member("turnkeep-model", &[("turnkeep-agents", &[])]),
         member("turnkeep-agents", &[("turnkeep-engine", &[])]),
         member("turnkeep-view", &[("tauri", &[])]),
+        member("turnkeep-demo", &[("turnkeep-model", &[])]),
         member("turnkeep-engine", &[("tauri", &[])]),
         member("turnkeep", &[("rusqlite", &[])]),
         member("turnkeep", &[("tokio", &["process"])]),

@@ -69,7 +69,9 @@ impl Handle {
                 Standing::Never(why) => return Err(why),
                 Standing::Coming => {}
                 // What was in the way, or its delay, may be over: it is asked for again.
-                Standing::Missing => drop(self.submit(Input::Consult { provider: provider.clone() }).await?),
+                Standing::Missing => {
+                    self.submit(Input::Consult { provider: provider.clone() }).await?;
+                }
             }
             // A delay between two starts changes nothing that is told.
             let _ = tokio::time::timeout(Duration::from_millis(500), news.changed()).await;

@@ -101,11 +101,13 @@ pub fn active_goal<'a>(state: &State, session: &'a Session) -> Option<&'a GoalSp
 /// Whether the session has something to do for which it must be open, and nothing but an open session is missing.
 #[must_use]
 pub fn needs_runtime(state: &State, session: &Session) -> bool {
-    if session.archived || session.open_failure.is_some() || state.quit.is_some() {
+    if session.open_failure.is_some() || state.quit.is_some() {
         return false;
     }
+    // What became of a message is found out although its session was put away.
     match session.turn.and_then(|t| state.turns.get(&t)) {
         Some(turn) => turn.state == TurnState::Probing,
+        None if session.archived => false,
         None => {
             let wants = session.history_owed || !session.queue.is_empty() || active_goal(state, session).is_some();
             session.undecided.is_empty() && wants

@@ -186,7 +186,8 @@ impl<R: Rules> Supervisor<R> {
         let Some((session, runtime)) = self.opened_by(id) else { return };
         let Some(process) = self.state.runtimes.get(&runtime).filter(|r| r.phase == Phase::Ready) else { return };
         let moves = needs_runtime(&self.state, session) && !takes_work(&self.rules, &self.state, runtime, process);
-        if (moves || session.archived) && !self.works(id) {
+        let put_away = session.archived && !needs_runtime(&self.state, session);
+        if (moves || put_away) && !self.works(id) {
             self.commit(Change::SessionAttached { session: id, attachment: Attachment::Releasing { runtime } });
         }
     }
@@ -419,7 +420,8 @@ impl<R: Rules> Supervisor<R> {
 
     /// It serves one session only, and that one is put away.
     fn has_no_session(&self, runtime: &Runtime) -> bool {
-        runtime.session.is_some_and(|id| self.state.sessions.get(&id).is_none_or(|s| s.archived))
+        let away = |s: &Session| s.archived && !needs_runtime(&self.state, s);
+        runtime.session.is_some_and(|id| self.state.sessions.get(&id).is_none_or(away))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::{
     change::Change,
+    effect::Effect,
     input::Input,
     rules::Rules,
     state::{Phase, Quit},
@@ -53,7 +54,9 @@ impl<R: Rules> Supervisor<R> {
             Input::DismissNotification { key } => self.dismiss(key),
             Input::Quit { deadline_ms } => self.quit(deadline_ms),
             Input::CancelQuit => {
-                if self.state.quit.is_some_and(|q| !q.forced) {
+                // Once the end was asked for, it comes: nothing may begin under it.
+                let ends = self.asked.iter().any(|key| Some(key) == Effect::Exit.key().as_ref());
+                if self.state.quit.is_some_and(|q| !q.forced) && !ends {
                     self.commit(Change::QuitCancelled);
                 }
             }

@@ -11,7 +11,7 @@ use super::app::{App, Setup, test_id};
 #[test]
 fn with_nothing_installed_one_click_begins_a_session_that_really_works() -> Result<()> {
     // Not even a keychain is needed.
-    App::run(Setup { codex: false, keyring: Keyring::None }, |app| {
+    App::run(Setup { codex: false, keyring: Keyring::None, ..Setup::default() }, |app| {
         app.open_window()?;
         app.page()?.wait_for(&test_id("first-run"))?;
         app.page()?.wait_for(&test_id("try-demo"))?;

@@ -87,7 +87,7 @@ async fn a_flood_is_held_up_in_its_own_pipe_and_nothing_of_it_is_lost() {
     let mut items = waiting;
     stage
         .next("the end of the turn", |arrival| {
-            let Arrival::Input(Input::Agent { event, .. }) = arrival else { return None };
+            let Arrival::Input(Input::Agent { runtime: RuntimeId(1), event }) = arrival else { return None };
             match event {
                 AgentEvent::Notice { .. } => {
                     items += 1;

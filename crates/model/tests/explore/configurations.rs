@@ -107,7 +107,10 @@ impl Start {
 
     fn done(mut self) -> Configuration {
         self.configuration.state = self.machine.state().clone();
-        let count = |h: &Hazard| matches!(h, Hazard::Kill | Hazard::Die | Hazard::Vanish | Hazard::Switch(_) | Hazard::Refuse);
+        let count = |h: &Hazard| {
+            matches!(h, Hazard::Kill | Hazard::Die | Hazard::Vanish | Hazard::Switch(_) | Hazard::Refuse)
+                || matches!(h, Hazard::Person(Input::Archive { .. }))
+        };
         let again: u8 = self.configuration.hazards.iter().filter(|(h, _)| count(h)).map(|(_, times)| *times).sum();
         let sessions = u8::try_from(self.machine.state().sessions.len()).unwrap();
         self.configuration.starts = (2 + again) * sessions;
@@ -412,6 +415,19 @@ pub(crate) fn put_away() -> Configuration {
         .asked(send(TWO, "b"))
         .asked(Input::Archive { session: ONE, archived: true })
         .may(Hazard::NoAnswer, 1)
+        .done()
+}
+
+/// The same with a process of its own, while the application is killed.
+pub(crate) fn put_away_alone() -> Configuration {
+    Start::new(Capabilities { sessions: Sessions::One, ..shared() })
+        .at_home("me")
+        .session()
+        .asked(send(ONE, "a"))
+        .asked(Input::Archive { session: ONE, archived: true })
+        .asked(send(ONE, "b"))
+        .may(Hazard::NoAnswer, 1)
+        .may(Hazard::Kill, 1)
         .done()
 }
 

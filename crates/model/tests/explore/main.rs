@@ -70,6 +70,7 @@ explored! {
     a_process_each: ["a turn is unknown", "two messages are done"];
     steering: ["two messages are done", "a turn is lost"];
     put_away: ["two messages are done", "who was put away left no process"];
+    put_away_alone: ["two messages are done", "who was put away left no process"];
     silence: ["two messages are done", "a turn is quiet", "a silence is over"];
     idleness: ["two messages are done", "a process is started again"];
     idleness_and_crash: ["two messages are done", "a process is started again", "a turn is quiet"];

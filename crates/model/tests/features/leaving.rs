@@ -146,17 +146,14 @@ fn a_closing_that_fails_is_tried_again_and_then_ends_with_its_process() {
             later
                 => Release runtime=0 session=0
             no-answer 0 0
-                SessionOpenFailed session=0 failure=Protocol
                 OpenDelayed session=0 delay=OpenDelay { tries: 2, not_before: 4011 }
             later
                 => Release runtime=0 session=0
             no-answer 0 0
-                SessionOpenFailed session=0 failure=Protocol
                 OpenDelayed session=0 delay=OpenDelay { tries: 3, not_before: 8012 }
             later
                 => Release runtime=0 session=0
             no-answer 0 0
-                SessionOpenFailed session=0 failure=Protocol
                 OpenDelayed session=0 delay=OpenDelay { tries: 4, not_before: 16013 }
             later
                 => Release runtime=0 session=0

@@ -40,7 +40,7 @@ async fn a_process_is_started_to_ask_for_threads_and_one_of_them_becomes_a_sessi
 async fn nobody_is_asked_who_cannot_answer() {
     let rig = Rig::new();
     rig.until("an account", |snapshot| !snapshot.state.accounts.is_empty()).await;
-    let other = rig.handle.threads(&turnkeep_model::ProviderId::new("other"), None).await;
+    let other = rig.handle.threads(&ProviderId::new("other"), None).await;
     assert!(matches!(other, Err(Unanswered::Unable)), "{other:?}");
     let account = *rig.handle.snapshot().state.accounts.keys().next().unwrap();
     rig.handle.submit(Input::SignOut { account, now: true }).await.unwrap();

@@ -219,7 +219,7 @@ fn a_thread_of_an_older_codex_is_read_turn_by_turn() {
 
     play.command(&AgentCommand::ReadHistory { session: SESSION, thread: ThreadRef::new("thread-1") });
     play.answer("thread/items/list", r#"{"error":{"code":-32600,"message":"thread not loaded: x"}}"#);
-    let [AgentEvent::Fault { failure, .. }] = &play.take()[..] else { panic!("a fault") };
+    let [AgentEvent::History { result: Err(failure), .. }] = &play.take()[..] else { panic!("a failure") };
     assert_eq!(failure.class, FailureClass::ThreadNotFound);
 }
 

@@ -2,7 +2,6 @@
 
 use crate::{
     change::Change,
-    effect::Effect,
     input::Input,
     rules::Rules,
     state::{Phase, Quit},
@@ -54,9 +53,8 @@ impl<R: Rules> Supervisor<R> {
             Input::DismissNotification { key } => self.dismiss(key),
             Input::Quit { deadline_ms } => self.quit(deadline_ms),
             Input::CancelQuit => {
-                // Once the end was asked for, it comes: nothing may begin under it.
-                let ends = self.asked.iter().any(|key| Some(key) == Effect::Exit.key().as_ref());
-                if self.state.quit.is_some_and(|q| !q.forced) && !ends {
+                // Where nothing is left, the end was asked for and comes: nothing may begin under it.
+                if self.state.quit.is_some_and(|q| !q.forced) && !self.rules.may_exit(&self.state) {
                     self.commit(Change::QuitCancelled);
                 }
             }

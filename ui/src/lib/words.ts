@@ -1,29 +1,15 @@
-// Every text of the window, with its plural forms: the only file to translate, and the only one that may name a provider.
+// Every text of the window, with its plural forms: with the files of `words/` all that there is to translate.
 //
 // Verb first, the object named. Counts are digits. A text never holds markup.
 import type {
-  AccountKind, ApprovalMode, Asker, ChoiceKind, Delivery, FileChangeKind, GoalStatus, Group, ItemStatus, Outcome, RuntimeState, Sandbox, Scheme,
-  SessionStatus, SignInMethod,
+  AccountKind, ApprovalMode, Asker, ChoiceKind, Delivery, FileChangeKind, GoalStatus, Group, ItemStatus, Outcome, RuntimeState, Sandbox,
+  SessionStatus,
 } from "./wire";
+import { disconnect, keychain, server, signIn, signOut } from "./words/accounts";
+import { number, plural } from "./words/language";
+import { settings } from "./words/settings";
 
-/** The language to write numbers and times in: the person's, or English where it is no language ("C", on a bare system). */
-export function language(tag: string | undefined): string {
-  try {
-    return Intl.getCanonicalLocales(tag)[0] ?? "en";
-  } catch {
-    return "en";
-  }
-}
-
-export const locale = language(globalThis.navigator?.language);
-
-const number = new Intl.NumberFormat(locale);
-const rules = new Intl.PluralRules("en");
-
-/** The form for a count; "#" stands for the number. */
-export function plural(n: number, forms: { one: string; other: string }): string {
-  return (rules.select(n) === "one" ? forms.one : forms.other).replaceAll("#", number.format(n));
-}
+export { language, locale, plural } from "./words/language";
 
 const turns = (n: number) => plural(n, { one: "# turn", other: "# turns" });
 const messages = (n: number) => plural(n, { one: "# message", other: "# messages" });
@@ -391,191 +377,6 @@ export const words = {
     loading: "Looking…",
   },
 
-  signIn: {
-    title: (provider: string) => `Sign in to ${provider}`,
-    method: "How to sign in",
-    methods: { browser: "Browser", deviceCode: "Device code", apiKey: "API key", advertised: "The agent’s own way", elsewhere: "In a terminal" } satisfies Record<SignInMethod, string>,
-    name: "Name",
-    nameHint: "for example work",
-    browserWhat: "Your browser opens the provider’s own sign-in page. Turnkeep does not see your password.",
-    browserStart: "Open the browser",
-    deviceWhat: "For a browser on another device: you get a code to type there.",
-    deviceStart: "Get a code",
-    preparing: "Preparing the sign-in…",
-    waiting: "Waiting for you to finish in the browser.",
-    waitingCode: "Waiting until the code was typed.",
-    ifNotOpened: "If no page opened, copy the address and open it yourself. This dialog closes when you are signed in.",
-    copyAddress: "Copy address",
-    openAgain: "Open again",
-    openPage: "Open the page",
-    typeOn: "On any device, open this page and type the code:",
-    codeLabel: (code: string) => `Code: ${[...code].map((c) => (c === "-" ? "dash" : c)).join(" ")}`,
-    copyCode: "Copy code",
-    key: "API key",
-    keyWhat: "Kept in the system keychain and nowhere else. Turnkeep shows only the last four characters.",
-    keySave: "Save and check",
-    checkingKey: "Checking the key…",
-    offerWhat: "The agent signs in by itself, usually in your browser.",
-    offerStart: "Begin",
-    offerWaiting: "Waiting for the agent to finish signing in.",
-    terminalWhat: (provider: string) => `Sign in with ${provider}’s own program, in a terminal. Turnkeep then uses that sign-in as it is.`,
-    terminalRun: "Run this in a terminal, then say that you did:",
-    terminalDone: "I have signed in",
-    failed: "Sign-in failed.",
-    again: "Start over",
-    keychainFirst: "Unlock the keychain first: keys are never kept in a file instead.",
-    noMethod: (provider: string) => `${provider} signs in by itself, in a terminal. Turnkeep notices when it has.`,
-  },
-
-  signOut: {
-    title: (provider: string, label: string) => `Sign out of ${provider}, ${label}?`,
-    running: (n: number, identity: string) => plural(n, { one: `# turn is running as ${identity}.`, other: `# turns are running as ${identity}.` }),
-    none: "No turn is running on this account.",
-    after: "After running turns",
-    afterWhat: (n: number) => plural(n, {
-      one: "Takes effect at once: no new turn starts. The turn keeps working and you can still steer it; its access ends when it does.",
-      other: "Takes effect at once: no new turn starts. The # turns keep working and you can still steer them; their access ends when they do.",
-    }),
-    now: "Now",
-    nowWhat: (n: number) => plural(n, {
-      one: "Interrupts the turn. Files it changed stay as they are; its last answer will be incomplete.",
-      other: "Interrupts all # turns. Files they changed stay as they are; their last answers will be incomplete.",
-    }),
-    doAfter: "Sign out after turns",
-    doNow: (n: number) => plural(n, { one: "Interrupt # turn and sign out", other: "Interrupt # turns and sign out" }),
-    doPlain: "Sign out",
-    system: "This is the sign-in of this computer: other programs that use it are signed out too.",
-  },
-
-  server: {
-    title: (provider: string) => `Use a ${provider} server that is already running`,
-    what: "Turnkeep becomes a client of it: sessions run there, with the sign-in that the server has. Turnkeep never stops it, not even when you quit.",
-    address: "Address",
-    addressHint: "unix:///path/to/the.sock or ws://127.0.0.1:PORT",
-    nameHint: "Optional, such as Work",
-    startOne: "To start one, in a terminal:",
-    copyCommand: "Copy the command",
-    connect: "Connect",
-    connecting: "Connecting…",
-    again: "Try again",
-    disconnect: "Disconnect…",
-    connected: "Connected",
-    waiting: "Connects when needed",
-    disconnected: "Disconnected",
-    refused: "Not signed in there",
-    unreachable: "Not reachable",
-    state: (connected: boolean, version: string | null) => (connected && version ? `version ${version}` : null),
-  },
-
-  disconnect: {
-    title: (provider: string, label: string) => `Disconnect from ${provider}, ${label}?`,
-    running: (n: number, _identity: string) => plural(n, { one: "# turn of yours is running there.", other: "# turns of yours are running there." }),
-    none: "The server keeps running. No turn of yours is running there.",
-    after: "After running turns",
-    afterWhat: (n: number) => plural(n, {
-      one: "No new turn starts there. The turn keeps working and you can still steer it; the connection is closed when it ends. The server keeps running.",
-      other: "No new turn starts there. The # turns keep working and you can still steer them; the connection is closed when they end. The server keeps running.",
-    }),
-    now: "Now",
-    nowWhat: (n: number) => plural(n, {
-      one: "Interrupts the turn, then closes the connection. The server keeps running.",
-      other: "Interrupts all # turns, then closes the connection. The server keeps running.",
-    }),
-    doAfter: "Disconnect after turns",
-    doNow: (n: number) => plural(n, { one: "Interrupt # turn and disconnect", other: "Interrupt # turns and disconnect" }),
-    doPlain: "Disconnect",
-    system: "",
-  },
-
-  keychain: {
-    title: "The keychain is locked",
-    locked: "The keychain is locked.",
-    lockedWhat: "Turnkeep cannot read its keys, so new turns wait. Keys are never kept in a file instead.",
-    hint: "Your desktop will ask for the keychain’s password. If it asks for nothing, open your password manager and unlock “Login”.",
-    unlock: "Unlock keychain",
-    absent: "This system has no keychain.",
-    absentWhat: (why: string) => `API keys cannot be kept: ${why}. Install and start a keyring (for example gnome-keyring or KWallet). Keys are never kept in a file instead.`,
-  },
-
-  settings: {
-    label: "Settings",
-    back: "Sessions",
-    pages: {
-      accounts: "Providers and accounts", notifications: "Notifications", quitting: "Quitting", appearance: "Appearance", diagnostics: "Diagnostics",
-    },
-    finishing: (n: number) => plural(n, { one: "# turn is finishing on the old account.", other: "# turns are finishing on the old account." }),
-    finishingWhat: "Each session moves over when its turn ends; nothing is reopened until then.",
-    showTurns: (n: number) => plural(n, { one: "Show the turn", other: "Show the # turns" }),
-    addAccount: "Add account",
-    useServer: "Use a running server…",
-    signIn: "Sign in",
-    signInAgain: "Sign in again",
-    replaceKey: "Replace key",
-    signOut: "Sign out…",
-    makeCurrent: "Make current",
-    rename: "Rename…",
-    renameTitle: "Rename the account",
-    remove: "Remove…",
-    removeTitle: (label: string) => `Remove the account ${label}?`,
-    removeWhat: "It leaves this list. Sessions and their transcripts stay.",
-    removeDo: "Remove account",
-    moreAccount: (label: string) => `More about the account ${label}`,
-    notFound: "Not found on this computer",
-    searching: "Looking for it…",
-    searched: (n: number) => plural(n, { one: "# place was searched", other: "# places were searched" }),
-    lookAgain: "Look again",
-    installWhat: "Install in a terminal, then look again. Turnkeep installs nothing by itself.",
-    noAccounts: "No account yet",
-    own: {
-      title: "Your own agents",
-      what: "Any program that speaks the Agent Client Protocol over its standard input and output.",
-      add: "Add an agent",
-      changed: "Saved. It takes effect when Turnkeep starts next.",
-      remove: "Remove",
-      removeLabel: (name: string) => `Remove the agent ${name}`,
-      id: "Id",
-      idHint: "for example my-agent",
-      name: "Name",
-      command: "Command line",
-      commandHint: "for example my-agent --acp",
-      trust: "Turnkeep runs this program as you. Add only programs you trust.",
-      save: "Add agent",
-    },
-    notify: "Notify me",
-    notifyCompleted: "When a turn is finished",
-    notifyApprovals: "When an agent needs an answer",
-    notifyFailures: "When a turn or an agent fails",
-    notifySignOuts: "When an account is signed out",
-    notifyNever: "There is none for the session you are looking at.",
-    muted: "Mute all notifications",
-    mutedWhat: "The tray and the list still say what needs you.",
-    muteHour: "Mute for an hour",
-    mutedUntil: (at: string) => `Muted until ${at}`,
-    unmute: "Notify again",
-    quiet: "Quiet hours",
-    quietFrom: "From",
-    quietTo: "To",
-    quitWaits: "When you quit, running turns",
-    quitNoLimit: "may finish, however long they take",
-    quitLimit: "may take at most",
-    quitMinutes: (n: number) => plural(n, { one: "# minute", other: "# minutes" }),
-    quitThen: "Then they are interrupted. Sessions come back at the next start.",
-    patience: "While Turnkeep runs",
-    quietAfter: "Tell me when a running turn has said nothing",
-    idleAfter: "Stop an agent that has nothing to do",
-    idleThen: "The next message starts it again, and the session goes on where it was.",
-    never: "never",
-    afterMinutes: (n: number) => plural(n, { one: "after # minute", other: "after # minutes" }),
-    quitNow: "Quit Turnkeep…",
-    scheme: "Colours",
-    schemes: { system: "As the system", light: "Light", dark: "Dark" } satisfies Record<Scheme, string>,
-    textSize: "Text size",
-    textSizes: (percent: number) => `${percent}%`,
-    diagnosticsWhat: "Where Turnkeep keeps its things. Nothing here is sent anywhere.",
-    diagnosticNames: {
-      version: "Version", logs: "Logs", data: "Data", system: "System", desktop: "Desktop", display: "Display", webview: "Web view", tauri: "Tauri", errors: "Errors logged",
-    } as Record<string, string>,
-  },
 
   firstRun: {
     title: "Welcome to Turnkeep",
@@ -629,6 +430,8 @@ export const words = {
       : plural(n, { one: "# turn is running. Turnkeep waits for it, then quits.", other: "# turns are running. Turnkeep waits for them, then quits." })),
     ask: (n: number) => (n === 0 ? "Quit" : plural(n, { one: "Quit when # turn ends", other: "Quit when # turns end" })),
   },
+
+  disconnect, keychain, server, settings, signIn, signOut,
 
   recovery: {
     title: (at: string) => `Turnkeep stopped unexpectedly at ${at}`,

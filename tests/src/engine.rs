@@ -168,7 +168,7 @@ impl EngineAlone {
 
     /// Waits until the process has ended.
     pub fn wait_exit(&mut self) -> Result<ExitStatus> {
-        drop(self.hear("end of the engine", |_, _| None::<()>)?);
+        let Heard::Gone = self.hear("end of the engine", |_, _| None::<()>)? else { bail!("a wish for nothing was heard") };
         wait::until("end of the engine's process", || self.child.try_wait().ok()?)
     }
 }

@@ -85,12 +85,12 @@ pub(super) async fn connect(name: &str, server: &Server) -> Result<Connection, F
 type Because = (String, Option<String>);
 
 fn refused(error: &std::io::Error) -> Because {
-    let why = match error.kind() {
-        std::io::ErrorKind::ConnectionRefused => "nobody listens there. Start the server, then try again.",
-        std::io::ErrorKind::PermissionDenied => "the socket may not be opened by this user. Check its permissions.",
-        std::io::ErrorKind::NotFound => "there is no such socket. Start the server, or correct the address.",
-        _ => "the connection could not be made.",
-    };
+    let known = [
+        (std::io::ErrorKind::ConnectionRefused, "nobody listens there. Start the server, then try again."),
+        (std::io::ErrorKind::PermissionDenied, "the socket may not be opened by this user. Check its permissions."),
+        (std::io::ErrorKind::NotFound, "there is no such socket. Start the server, or correct the address."),
+    ];
+    let why = known.iter().find(|(kind, _)| *kind == error.kind()).map_or("the connection could not be made.", |(_, why)| why);
     (why.to_owned(), Some(error.to_string()))
 }
 

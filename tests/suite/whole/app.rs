@@ -224,9 +224,11 @@ impl App {
         self.page()?.wait_for_text(&test_id(id), text).map(|_| ())
     }
 
-    /// Waits for the account's row in the settings to be in this state.
+    /// Waits for an account's row in the settings to be in this state. The demo agent's, which is always signed in, does
+    /// not count.
     pub(crate) fn see_account(&self, state: &str) -> Result<()> {
-        self.page()?.wait_for(&format!("[data-testid=account][data-state={state}]")).map(|_| ())
+        let row = format!("[data-provider]:not([data-provider=demo]) [data-testid=account][data-state={state}]");
+        self.page()?.wait_for(&row).map(|_| ())
     }
 
     /// Keeps a picture of the whole screen, for people to look at. The first paint of a window comes some time after the
@@ -280,12 +282,27 @@ impl App {
         self.type_into("sign-in-key", KEY)?;
         self.click("sign-in-start")?;
         self.see_account("signedIn")?;
+        self.page()?.wait_gone("dialog[open]")?;
         self.click("settings-back")
     }
 
     /// Makes a session in the person's project folder.
     pub(crate) fn new_session(&self, title: &str) -> Result<()> {
         self.click("new-session")?;
+        self.fill_new_session(title)
+    }
+
+    /// As [`Self::new_session`], of the provider with this id; more than one is there to choose from.
+    pub(crate) fn new_session_of(&self, provider: &str, title: &str) -> Result<()> {
+        self.click("new-session")?;
+        self.page()?.wait_for(&test_id("new-provider"))?;
+        let choose = "const e = document.querySelector(arguments[0]); e.value = arguments[1];\
+                      e.dispatchEvent(new Event('change', { bubbles: true }));";
+        self.page()?.execute(choose, &[test_id("new-provider").into(), provider.into()])?;
+        self.fill_new_session(title)
+    }
+
+    fn fill_new_session(&self, title: &str) -> Result<()> {
         // The folder of the last session stands there already.
         let folder = self.page()?.wait_for(&test_id("new-folder"))?;
         self.page()?.clear(&folder)?;

@@ -14,6 +14,9 @@ fn what_a_turn_changed_is_seen_and_survives_a_restart_and_its_process_is_shown()
         app.sign_in_with_key()?;
         app.new_session("Write a list")?;
         app.send("Write the list")?;
+        // Nothing is written in a folder that the agent was not told to trust, but what is allowed.
+        app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
+        app.click("approval-allow")?;
         app.see("entry-agent", "The list is written.")?;
         app.see("changes", "1 file")?;
         app.click("changes-toggle")?;

@@ -66,6 +66,16 @@ fn sessions_stand_in_the_group_of_what_they_need() -> Result<()> {
             std::fs::create_dir_all(&docs)?;
             app.page()?.screenshot(&docs.join("window.png"))?;
         }
+        // Another provider's session stands among them.
+        app.new_session_of("demo", "Look around with the demo agent")?;
+        app.send("tour")?;
+        app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
+        app.see("group-needsYou", "Find the flaky login test")?;
+        app.see("group-needsYou", "Look around with the demo agent")?;
+        app.see("group-needsYou", "Demo · ")?;
+        app.see("group-needsYou", "Codex · ")?;
+        app.see("group-running", "Write the release notes")?;
+        app.picture("two-providers")?;
         app.mock.open("notes");
         app.page()?.wait_gone("[data-testid=group-running] [data-testid=session]").context("the turn did not end")
     })

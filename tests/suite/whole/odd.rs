@@ -132,6 +132,7 @@ fn keys_with_anything_around_and_in_them_reach_the_agent_as_they_are() -> Result
         paste(app, "sign-in-key", &format!(" {odd} "))?;
         app.click("sign-in-start")?;
         app.see_account("signedIn")?;
+        app.page()?.wait_gone("dialog[open]")?;
         app.click("settings-back")?;
         app.new_session("Key")?;
         app.send("Hello")?;

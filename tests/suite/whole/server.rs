@@ -40,7 +40,7 @@ fn a_server_is_used_by_its_address_and_outlives_the_application() -> Result<()> 
 fn used(app: &mut App, address: &str, pid: i32) -> Result<()> {
     let start_ticks = process::row(pid).context("the server runs")?.start_ticks;
     app.mock.on("hello", vec![Reply::say("Hello from [[half]]the server.")]);
-    app.mock.on("make it", vec![Reply::command("echo made > made.txt"), Reply::say("Made.")]);
+    app.mock.on("make it", vec![Reply::escalated("echo made > made.txt", "The file is wanted"), Reply::say("Made.")]);
     app.open_window()?;
     app.pass_welcome()?;
     app.click("open-settings")?;
@@ -68,6 +68,8 @@ fn used(app: &mut App, address: &str, pid: i32) -> Result<()> {
     app.mock.open("half");
     app.see("entry-agent", "Hello from the server.")?;
     app.send("make it")?;
+    app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
+    app.click("approval-allow")?;
     app.see("entry-agent", "Made.")?;
     wait::until("what its command makes", || fs::read_to_string(app.project().join("made.txt")).ok())?;
     ensure!(app.codex()?.is_empty(), "the application started an agent of its own");

@@ -31,6 +31,7 @@ export const settings = {
   lookAgain: "Look again",
   installWhat: "Install in a terminal, then look again. Turnkeep installs nothing by itself.",
   noAccounts: "No account yet",
+  builtIn: "Part of Turnkeep: scripted, without an account and without a network.",
   own: {
     title: "Your own agents",
     what: "Any program that speaks the Agent Client Protocol over its standard input and output.",

@@ -8,6 +8,8 @@ mod controls;
 mod ends;
 mod rig;
 
+use std::io::Write as _;
+
 use rig::Rig;
 
 /// A behaviour: what stands between the engine and the agent, and what is then done and seen.
@@ -24,7 +26,7 @@ const NOT_APPLICABLE: &[(&str, &str, &str)] = &[];
 /// Runs a case for an agent, with what it stands on.
 fn run(agent: &agents::Candidate, case: &Case) {
     if let Some((_, _, why)) = NOT_APPLICABLE.iter().find(|(of, what, _)| *of == agent.name && *what == case.name) {
-        println!("NOT APPLICABLE: {} for {}: {why}", case.name, agent.name);
+        let _ = writeln!(std::io::stderr(), "NOT APPLICABLE: {} for {}: {why}", case.name, agent.name);
         return;
     }
     let told = |error: anyhow::Error, rig: Option<&Rig>| {
@@ -33,10 +35,11 @@ fn run(agent: &agents::Candidate, case: &Case) {
     };
     match Rig::start(agent, case.relay, agent.patience) {
         Err(error) => told(error, None),
-        Ok(mut rig) => match (case.check)(&mut rig).and_then(|()| rig.leaves_nothing()) {
-            Err(error) => told(error, Some(&rig)),
-            Ok(()) => {}
-        },
+        Ok(mut rig) => {
+            if let Err(error) = (case.check)(&mut rig).and_then(|()| rig.leaves_nothing()) {
+                told(error, Some(&rig));
+            }
+        }
     }
 }
 

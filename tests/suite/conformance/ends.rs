@@ -20,13 +20,9 @@ fn rules(rules: Vec<Rule>) -> Option<Relay> {
 
 /// How the transport closed under a turn.
 fn closed(ended: &EndedTurn) -> Result<TransportRecord> {
-    match &ended.outcome {
-        TurnOutcome::Failed(failure) => match &failure.class {
-            FailureClass::TransportClosed(record) => Ok((**record).clone()),
-            other => no("failed otherwise", other),
-        },
-        other => no("not failed", other),
-    }
+    let TurnOutcome::Failed(failure) = &ended.outcome else { return no("not failed", &ended.outcome) };
+    let FailureClass::TransportClosed(record) = &failure.class else { return no("failed otherwise", &failure.class) };
+    Ok((**record).clone())
 }
 
 fn kill(rig: &Rig, runtime: RuntimeId) -> Result<ProcessIdentity> {

@@ -304,10 +304,7 @@ impl Rig {
     pub(super) fn said(&self, session: SessionId, turn: TurnId) -> Result<String> {
         let texts = self.entries(session)?.into_iter().filter(|entry| entry.turn == turn);
         Ok(texts
-            .filter_map(|entry| match entry.item.body {
-                ItemBody::AgentMessage { text, .. } => Some(text),
-                _ => None,
-            })
+            .filter_map(|entry| if let ItemBody::AgentMessage { text, .. } = entry.item.body { Some(text) } else { None })
             .collect())
     }
 
@@ -390,10 +387,8 @@ impl Drop for Rig {
 
 /// The words so far of a message that is not complete.
 fn unfinished(entry: &Entry) -> Option<String> {
-    match &entry.item.body {
-        ItemBody::AgentMessage { text, .. } if !entry.completed => Some(text.clone()),
-        _ => None,
-    }
+    let ItemBody::AgentMessage { text, .. } = &entry.item.body else { return None };
+    (!entry.completed).then(|| text.clone())
 }
 
 /// Waits until the current account of the provider is signed in.

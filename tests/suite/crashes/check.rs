@@ -71,10 +71,13 @@ fn rests(state: &Value) -> bool {
     let credentials = state["credentials"].as_object().into_iter().flatten();
     let revoking = credentials.into_iter().any(|(_, credential)| credential["owed_revocation"] == true);
     let sessions: Vec<&Value> = state["sessions"].as_object().into_iter().flatten().map(|(_, session)| session).collect();
-    let able = state["accounts"].as_object().into_iter().flatten().any(|(_, account)| !account["credential"].is_null());
+    let able = |session: &Value| {
+        let mut accounts = state["accounts"].as_object().into_iter().flatten().map(|(_, account)| account);
+        accounts.any(|account| account["provider"] == session["provider"] && !account["credential"].is_null())
+    };
     let undecided = |session: &Value| session["undecided"].as_array().is_some_and(|all| !all.is_empty());
     let waits = |session: &Value| session["queue"].as_array().is_some_and(|all| !all.is_empty());
-    empty("turns") && !revoking && sessions.iter().all(|session| !waits(session) || undecided(session) || !able)
+    empty("turns") && !revoking && sessions.iter().all(|session| !waits(session) || undecided(session) || !able(session))
 }
 
 /// A message was given to the agent at most once; if it was acknowledged it is somewhere.

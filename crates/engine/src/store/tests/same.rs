@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use turnkeep_model::{
     Change, Input, Now, Seq, State, Step, Supervisor, apply,
-    port::{AgentEvent, Answer, Choice, Failure, FailureClass, Sessions, TurnOutcome},
+    port::{AgentEvent, Answer, Choice, Failure, FailureClass, Sessions, SignInOffer, TurnOutcome},
     state::{ApprovalState, Asker},
 };
 
@@ -98,6 +98,7 @@ impl Story {
             14 if how < 128 => self.refuse_a_steer(how),
             15 if how < 64 => self.reject_an_account(),
             13 if how < 128 => self.answer_a_question(),
+            12 if how < 64 => self.introduce_an_agent(how),
             12 | 13 => self.commit(),
             _ => {
                 let input = play::anything(self.supervisor.state(), what, which, how);
@@ -115,6 +116,17 @@ impl Story {
         let holder = self.supervisor.state().turns.iter().find(|(_, turn)| turn.steers.iter().any(|steer| steer.id == message));
         let Some(turn) = holder.map(|(id, _)| *id) else { return };
         self.take(play::agent(runtime, AgentEvent::SteerRefused { session, turn, message, failure: play::failure("busy") }));
+    }
+
+    /// An agent tells of a way to sign in.
+    fn introduce_an_agent(&mut self, how: u8) {
+        let state = self.supervisor.state();
+        let Some((runtime, entry)) = state.runtimes.iter().next() else { return };
+        let Some(provider) = state.providers.get(&entry.provider) else { return };
+        let (runtime, capabilities) = (*runtime, provider.capabilities.clone());
+        let by = turnkeep_model::port::OfferedBy::Agent;
+        let offer = SignInOffer { id: format!("way {how}"), name: "A way".into(), description: String::new(), by };
+        self.take(play::agent(runtime, AgentEvent::Introduced { capabilities, sign_in: vec![offer] }));
     }
 
     /// The agent asks, and a person answers.

@@ -309,10 +309,11 @@ proptest! {
 
 /// Without silences and what is told of them.
 fn lasting(changes: &[Change]) -> Vec<&Change> {
-    let silence = |change: &Change| match change {
-        Change::TurnQuieted { .. } | Change::TurnHeard { .. } => true,
-        Change::NotificationRaised { key, .. } | Change::NotificationDismissed { key } => key.ends_with(" quiet"),
-        _ => false,
+    let silence = |change: &Change| {
+        if let Change::NotificationRaised { key, .. } | Change::NotificationDismissed { key } = change {
+            return key.ends_with(" quiet");
+        }
+        matches!(change, Change::TurnQuieted { .. } | Change::TurnHeard { .. })
     };
     changes.iter().filter(|change| !silence(change)).collect()
 }

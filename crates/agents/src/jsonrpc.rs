@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::port::{Clock, Frame, SecretSlot};
@@ -40,6 +40,25 @@ pub struct Incoming<'a> {
     pub result: Option<&'a RawValue>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The message in a line, nothing in a blank one.
+    ///
+    /// # Errors
+    /// What it is instead, for a person: "a line that is not UTF-8".
+    pub fn read(line: &'a [u8]) -> Result<Option<Self>, &'static str> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        let text = std::str::from_utf8(line).map_err(|_| "a line that is not UTF-8")?;
+        serde_json::from_str(text).map(Some).map_err(|_| "a line that is not a message")
+    }
+}
+
+/// The value in an answer or a notification; `None` where it is not even an object.
+pub(crate) fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
 }
 
 /// The other side's refusal.

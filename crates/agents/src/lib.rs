@@ -8,6 +8,7 @@ mod codex;
 pub mod jsonrpc;
 pub mod port;
 mod server;
+mod timers;
 
 use std::sync::Arc;
 

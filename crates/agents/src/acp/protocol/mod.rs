@@ -16,7 +16,6 @@ use std::{
     sync::Arc,
 };
 
-use serde::de::DeserializeOwned;
 use serde_json::{Value, value::RawValue};
 use turnkeep_model::{
     MessageId, RequestKey, SessionId, ThreadRef, TurnId,
@@ -26,8 +25,9 @@ use turnkeep_model::{
 use self::{account::Account, asking::Question, session::Session};
 use super::{Entry, settings::Setting, wire, words};
 use crate::{
-    jsonrpc::{Dialect, Incoming, Params, Requests},
+    jsonrpc::{Dialect, Incoming, Params, Requests, parse},
     port::{Clock, Out, Protocol, Purpose},
+    timers::Timers,
 };
 
 /// Requests that may be unanswered at one time. A message of a session stays so for as long as its turn runs.
@@ -126,9 +126,7 @@ pub(crate) struct Machine {
     threads: BTreeMap<ThreadRef, SessionId>,
     questions: BTreeMap<RequestKey, Question>,
     attempts: u64,
-    timers: BTreeMap<(Clock, u64), Timer>,
-    timer: u64,
-    wake: Option<Clock>,
+    timers: Timers<Timer>,
     /// Lines that could not be understood.
     odd: u64,
     /// Methods and updates that are not known, and how often they came.
@@ -151,9 +149,7 @@ impl Machine {
             threads: BTreeMap::new(),
             questions: BTreeMap::new(),
             attempts: 0,
-            timers: BTreeMap::new(),
-            timer: 0,
-            wake: None,
+            timers: Timers::new(),
             odd: 0,
             unknown: BTreeMap::new(),
         };
@@ -177,25 +173,12 @@ impl Machine {
         self.requests.ask(method, Params::Json(params.to_string()), patience, asked);
     }
 
-    fn timer(&mut self, at: Clock, timer: Timer) {
-        self.timer += 1;
-        self.timers.insert((at, self.timer), timer);
-    }
-
     /// Send what may be sent, and say when to wake.
     fn pump(&mut self, now: Clock) {
         if self.stage == Stage::Closed {
             return;
         }
-        while let Some(frame) = self.requests.send(now) {
-            self.out.push_back(Out::Send(frame));
-        }
-        let timer = self.timers.keys().next().map(|(at, _)| *at);
-        let next = self.requests.next_deadline().into_iter().chain(timer).min().filter(|at| *at != Clock::MAX);
-        if next != self.wake {
-            self.wake = next;
-            self.out.extend(next.map(Out::WakeAt));
-        }
+        self.timers.pump(now, &mut self.requests, &mut self.out);
     }
 
     /// A line that makes no sense. Told when its count is a power of two, so that a flood of them stays small.
@@ -216,12 +199,10 @@ impl Machine {
     }
 
     fn line(&mut self, now: Clock, line: &[u8]) {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return;
-        }
-        let Ok(text) = std::str::from_utf8(line) else { return self.odd("a line that is not UTF-8") };
-        let Ok(incoming) = serde_json::from_str::<Incoming<'_>>(text) else {
-            return self.odd("a line that is not a message");
+        let incoming = match Incoming::read(line) {
+            Ok(Some(incoming)) => incoming,
+            Ok(None) => return,
+            Err(what) => return self.odd(what),
         };
         match (incoming.id, incoming.method.as_deref()) {
             (Some(id), Some(method)) => self.asked(id, method, incoming.params.unwrap_or(RawValue::NULL)),
@@ -353,16 +334,12 @@ impl Protocol for Machine {
         if self.stage == Stage::Closed {
             return;
         }
-        self.wake = None;
+        self.timers.woken();
         for asked in self.requests.expire(now) {
             self.timed_out(now, asked);
         }
-        while let Some(((at, _), _)) = self.timers.first_key_value()
-            && *at <= now
-        {
-            if let Some((_, timer)) = self.timers.pop_first() {
-                self.fire(&timer);
-            }
+        while let Some(timer) = self.timers.due(now) {
+            self.fire(&timer);
         }
         self.pump(now);
     }
@@ -376,11 +353,6 @@ impl Protocol for Machine {
     fn poll(&mut self) -> Option<Out> {
         self.out.pop_front()
     }
-}
-
-/// The value in an answer or a notification; `None` where it is not even an object.
-fn parse<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
 }
 
 #[cfg(test)]

@@ -262,7 +262,7 @@ impl Machine {
         if failure.class == FailureClass::ThreadNotFound {
             self.released(session);
         } else if asked < CLOSES {
-            self.timer(now + CLOSE_AGAIN, Timer::CloseAgain { session, attempt });
+            self.timers.set(now + CLOSE_AGAIN, Timer::CloseAgain { session, attempt });
         } else {
             // The end of its process is the proof then.
             self.fault(Some(session), failure);

@@ -106,7 +106,7 @@ impl Machine {
                     && tries < TRIES
                 {
                     entry.stage = Stage::Opening { tries: tries + 1 };
-                    return self.timer(now + TRY_AGAIN, Timer::OpenAgain { session, attempt });
+                    return self.timers.set(now + TRY_AGAIN, Timer::OpenAgain { session, attempt });
                 }
                 return self.open_failed(now, session, failure);
             }
@@ -228,7 +228,7 @@ impl Machine {
         match outcome.map(|raw| parse::<wire::Unsubscribed>(raw).unwrap_or_default()) {
             // Of a process of ours the thread is proven free; a server keeps it for as long as it likes.
             Ok(answer) if answer.status == "unsubscribed" && !self.attached() => {
-                self.timer(now + RELEASE, Timer::ReleaseLate { session, attempt });
+                self.timers.set(now + RELEASE, Timer::ReleaseLate { session, attempt });
             }
             Ok(_) => self.released(session),
             Err(error) => {

@@ -14,7 +14,7 @@ use super::{
     child::{Plan, Spawner},
     reap,
     stdio::{Fill, LONGEST_LINE, LastLines, Line, read_lines, write_frames},
-    talk::{Channels, Pipe, Talk, next_bearable},
+    talk::{Channels, Over, Pipe, Talk},
     unread::Unread,
 };
 
@@ -138,33 +138,15 @@ impl<T: FnMut(Report) + Send> Actor<T> {
 
     async fn serve(&mut self, orders: &mut mpsc::UnboundedReceiver<Order>) -> Why {
         loop {
-            if let Some(failure) = self.talk.pump() {
-                return Why::Refused(failure);
-            }
             tokio::select! {
-                order = orders.recv() => match order {
-                    Some(Order::Command(command)) => self.talk.command(*command),
-                    Some(Order::Stop { force }) => return Why::Asked { force },
-                    None => return Why::Asked { force: false },
+                over = self.talk.step(orders) => match over {
+                    None => {}
+                    Some(Over::Asked { force }) => return Why::Asked { force },
+                    Some(Over::Closed) => return Why::OutputClosed,
+                    Some(Over::Refused(failure)) => return Why::Refused(failure),
                 },
-                line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => {
-                    self.talk.receive(line);
-                    if !self.talk.channels.output.open {
-                        return Why::OutputClosed;
-                    }
-                }
                 line = self.errors.next() => self.note(line),
                 status = self.child.wait() => return Why::Exited(status),
-                Some(trouble) = self.talk.channels.trouble.recv() => {
-                    if let Some(failure) = self.talk.judge(trouble) {
-                        return Why::Refused(failure);
-                    }
-                }
-                () = self.talk.alarm.rung() => {
-                    if let Some(failure) = self.talk.rung() {
-                        return Why::Refused(failure);
-                    }
-                }
             }
         }
     }

@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use turnkeep_agents::{Protocol, Server};
 use turnkeep_model::port::{AgentCommand, Failure, FailureClass, TransportRecord};
 
 use super::{
     actor::{End, Order, Report},
     socket::{self, Connection},
-    talk::{Talk, next_bearable},
+    talk::{Orders, Over, Talk, next_bearable},
     unread::Unread,
 };
 use crate::clock;
@@ -31,15 +30,6 @@ pub(crate) struct Attach {
     pub(crate) protocol: Box<dyn Protocol>,
     /// Milliseconds from the connection to [`turnkeep_model::port::AgentEvent::Ready`].
     pub(crate) ready_within: u64,
-}
-
-type Orders = mpsc::UnboundedReceiver<Order>;
-
-/// Why it stops.
-enum Why {
-    Asked { force: bool },
-    Closed,
-    Refused(Failure),
 }
 
 /// Connect, and serve the connection to its end.
@@ -78,46 +68,25 @@ struct Link<T> {
 }
 
 impl<T: FnMut(Report) + Send> Link<T> {
-    async fn serve(&mut self, orders: &mut Orders) -> Why {
+    async fn serve(&mut self, orders: &mut Orders) -> Over {
         loop {
-            if let Some(failure) = self.talk.pump() {
-                return Why::Refused(failure);
-            }
-            tokio::select! {
-                order = orders.recv() => match order {
-                    Some(Order::Command(command)) => self.talk.command(*command),
-                    Some(Order::Stop { force }) => return Why::Asked { force },
-                    None => return Why::Asked { force: false },
-                },
-                line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => {
-                    self.talk.receive(line);
-                    if !self.talk.channels.output.open {
-                        return Why::Closed;
-                    }
-                }
-                Some(trouble) = self.talk.channels.trouble.recv() => {
-                    if let Some(failure) = self.talk.judge(trouble) {
-                        return Why::Refused(failure);
-                    }
-                }
-                () = self.talk.alarm.rung() => {
-                    if let Some(failure) = self.talk.rung() {
-                        return Why::Refused(self.in_own_words(failure));
-                    }
-                }
+            match self.talk.step(orders).await {
+                None => {}
+                Some(Over::Refused(failure)) => return Over::Refused(self.in_own_words(failure)),
+                Some(over) => return over,
             }
         }
     }
 
-    async fn end(mut self, why: Why, orders: &mut Orders) -> End {
+    async fn end(mut self, why: Over, orders: &mut Orders) -> End {
         let was_ready = self.talk.is_ready();
         let (refused, force) = match why {
-            Why::Asked { force } => {
+            Over::Asked { force } => {
                 self.say_goodbye(if force { HURRY } else { GOODBYE }, orders).await;
                 return End::Gone { closed: None };
             }
-            Why::Closed => (None, true),
-            Why::Refused(failure) => (Some(failure), true),
+            Over::Closed => (None, true),
+            Over::Refused(failure) => (Some(failure), true),
         };
         let how = match &refused {
             Some(failure) => failure.message.clone(),

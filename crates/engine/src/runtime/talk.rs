@@ -8,7 +8,7 @@ use turnkeep_agents::{Frame, Out, Protocol};
 use turnkeep_model::port::{AgentCommand, AgentEvent, Failure, FailureClass, ProbeAnswer, Unsupported};
 
 use super::{
-    actor::Report,
+    actor::{Order, Report},
     stdio::{Line, Trouble},
     unread::Unread,
 };
@@ -39,6 +39,19 @@ pub(super) struct Talk<T> {
     ready_within: u64,
     wake_at: Option<u64>,
     ready_by: Option<u64>,
+}
+
+pub(super) type Orders = mpsc::UnboundedReceiver<Order>;
+
+/// Why a talk is over.
+#[derive(Debug)]
+pub(super) enum Over {
+    Asked {
+        force: bool,
+    },
+    /// The agent says nothing more.
+    Closed,
+    Refused(Failure),
 }
 
 /// The lines of one stream, until it closes.
@@ -72,6 +85,34 @@ impl<T: FnMut(Report) + Send> Talk<T> {
             wake_at: None,
             ready_by: Some(clock::boot().saturating_add(ready_within)),
         }
+    }
+
+    /// One order, line, trouble or alarm, and what follows from the one before; why it is over once it is. Nothing is lost
+    /// when this is given up.
+    pub(super) async fn step(&mut self, orders: &mut Orders) -> Option<Over> {
+        if let Some(failure) = self.pump() {
+            return Some(Over::Refused(failure));
+        }
+        let refused = tokio::select! {
+            order = orders.recv() => match order {
+                Some(Order::Command(command)) => {
+                    self.command(*command);
+                    None
+                }
+                Some(Order::Stop { force }) => return Some(Over::Asked { force }),
+                None => return Some(Over::Asked { force: false }),
+            },
+            line = next_bearable(&self.unread, &mut self.channels.output) => {
+                self.receive(line);
+                if !self.channels.output.open {
+                    return Some(Over::Closed);
+                }
+                None
+            }
+            Some(trouble) = self.channels.trouble.recv() => self.judge(trouble),
+            () = self.alarm.rung() => self.rung(),
+        };
+        refused.map(Over::Refused)
     }
 
     /// Do everything that the protocol machine wants now, and set the alarm; a failure if it wants the talk to end.

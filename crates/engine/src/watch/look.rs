@@ -21,7 +21,7 @@ use crate::{
     discover::Search,
     environment::Environment,
     vault::VaultError,
-    world::{Says, Shared, lock, sources_of, system_home},
+    world::{Says, Shared, lock, named_home, sources_of, system_home},
 };
 
 /// News come in bursts; one look is enough for each.
@@ -223,7 +223,7 @@ async fn look(shared: &Shared, told: &mut Told, attended: &Attendance, paths: &w
 }
 
 fn files(shared: &Shared, environment: &Environment, attended: &Attendance) -> BTreeSet<PathBuf> {
-    let of_systems = shared.agents.values().flat_map(|agent| agent.system_sources(&as_named(&**agent, environment)));
+    let of_systems = shared.agents.values().flat_map(|agent| agent.system_sources(&named_home(&**agent, environment)));
     let of_credentials = attended.iter().filter_map(|(credential, it)| {
         let agent = shared.agents.get(&it.provider)?;
         Some(sources_of(shared, &**agent, environment, *credential, it.kind.clone()))
@@ -236,13 +236,6 @@ fn files(shared: &Shared, environment: &Environment, attended: &Attendance) -> B
             CredentialSource::Vault | CredentialSource::KeychainItem { .. } | CredentialSource::None => Vec::new(),
         })
         .collect()
-}
-
-/// The person's home of the agent as it is named: its links may be changed, and that is news too.
-fn as_named(agent: &dyn Agent, environment: &Environment) -> PathBuf {
-    let (variable, below) = &agent.card().system_home;
-    let moved = environment.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below))
 }
 
 fn stamps(source: &CredentialSource) -> Vec<Stamp> {

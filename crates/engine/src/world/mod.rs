@@ -34,7 +34,7 @@ pub use self::{greet::Greeting, questions::ThreadsAnswer};
 pub(crate) use self::{
     ground::Ground,
     identities::{Identities, Says},
-    prepare::{Filler, Wanted, Why, prepare, remove_home, sources_of, system_home},
+    prepare::{Filler, Wanted, Why, named_home, prepare, remove_home, sources_of, system_home},
 };
 use crate::{
     runtime::{LastLines, Order, Spawner, Unread, become_subreaper, reap, sweep_leftovers},

@@ -235,9 +235,14 @@ pub(crate) fn sources_of(
 
 /// The person's own home of the agent, links resolved.
 pub(crate) fn system_home(agent: &dyn Agent, environment: &Environment) -> PathBuf {
+    canonical(&named_home(agent, environment))
+}
+
+/// The same as it is named: its links may be changed, and that is news too.
+pub(crate) fn named_home(agent: &dyn Agent, environment: &Environment) -> PathBuf {
     let (variable, below) = &agent.card().system_home;
     let moved = environment.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    canonical(&moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below)))
+    moved.unwrap_or_else(|| environment.home().unwrap_or_default().join(below))
 }
 
 /// Our home for one credential, links resolved.

@@ -81,7 +81,9 @@ fn signed_out_in_a_turn(engine: &mut EngineAlone, stage: &Stage) -> Result<Heard
     go!(send(engine, "m2")?);
     stage.open_gate()?;
     go!(engine.until("end of the old process", |state| state["runtimes"].as_object().is_some_and(serde_json::Map::is_empty))?);
-    go!(engine.until("end of the old key", |state| state["credentials"].as_object().is_some_and(serde_json::Map::is_empty))?);
+    let ended =
+        |state: &Value| state["credentials"].as_object().is_some_and(|all| all.values().all(|it| it["account"] != account));
+    go!(engine.until("end of the old key", ended)?);
     leave(engine)
 }
 

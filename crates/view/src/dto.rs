@@ -96,6 +96,8 @@ dto! {
         pub install: Vec<String>,
         /// It is part of the application: there is nothing to install, and nobody to sign in.
         pub built_in: bool,
+        /// There is an account to speak of: not of what is built in, until it asks for a sign-in.
+        pub needs_account: bool,
         /// A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
         pub serve: Option<String>,
         pub can_steer: bool,

@@ -104,6 +104,18 @@ impl Sample {
         self.state.accounts.get_mut(&AccountId(id)).unwrap()
     }
 
+    /// An agent that is built in, with the account that such a one always has; gives it.
+    pub(crate) fn built_in(&mut self, id: u64) -> &mut Account {
+        let provider = ProviderId::new("own");
+        let own = Card { id: provider.clone(), name: "Own".to_owned(), program: ProgramSource::Own, ..self.cards[0].clone() };
+        self.cards.push(own);
+        let entry = Provider { current: Some(AccountId(id)), ..self.state.providers[&ProviderId::new("codex")].clone() };
+        self.state.providers.insert(provider.clone(), entry);
+        let account = self.account(id, "", "");
+        account.provider = provider;
+        account
+    }
+
     pub(crate) fn sign_out(&mut self) {
         self.state.accounts.get_mut(&AccountId(1)).unwrap().credential = None;
         self.state.providers.get_mut(&ProviderId::new("codex")).unwrap().epoch = AuthEpoch(4);

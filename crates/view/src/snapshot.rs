@@ -95,17 +95,20 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
     let entry = facts.state.providers.get(&card.id);
     // What the machine heard of the program itself is later than what its card says.
     let capabilities = entry.map_or(&card.capabilities, |entry| &entry.capabilities);
+    let accounts = accounts(facts, &card.id);
+    let built_in = card.program == ProgramSource::Own;
     dto::Provider {
         id: card.id.to_string(),
         name: card.name.clone(),
         installed: entry.map_or(dto::Installed::Unknown, |entry| parts::installed(&entry.installed)),
         current: entry.and_then(|entry| entry.current).map(|id| id.to_string()),
-        accounts: accounts(facts, &card.id),
+        needs_account: !built_in || accounts.iter().any(|account| account.state != dto::AccountState::SignedIn),
+        accounts,
         models: entry.map(|entry| entry.models.iter().map(parts::model).collect()).unwrap_or_default(),
         sign_in: card.sign_in.iter().map(parts::sign_in_method).collect(),
         offers: entry.map(|entry| entry.offers.iter().map(parts::sign_in_offer).collect()).unwrap_or_default(),
         install: card.install.clone(),
-        built_in: card.program == ProgramSource::Own,
+        built_in,
         serve: card.serve.clone(),
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,

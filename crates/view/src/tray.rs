@@ -149,9 +149,9 @@ fn signed_out(snapshot: &dto::Snapshot) -> Option<String> {
     Some(words::signed_out_of(&words::list(&names), ever, waiting.iter().map(|session| session.queue.len()).sum()))
 }
 
-/// What is built in needs no sign-in, and says nothing about the others.
+/// What needs no account says nothing about who is signed in.
 fn is_installed(provider: &dto::Provider) -> bool {
-    !provider.built_in && matches!(provider.installed, dto::Installed::Found { .. })
+    provider.needs_account && matches!(provider.installed, dto::Installed::Found { .. })
 }
 
 fn current(provider: &dto::Provider) -> Option<&dto::Account> {

@@ -224,10 +224,9 @@ impl App {
         self.page()?.wait_for_text(&test_id(id), text).map(|_| ())
     }
 
-    /// Waits for an account's row in the settings to be in this state. The demo agent's, which is always signed in, does
-    /// not count.
+    /// Waits for an account's row in the settings to be in this state.
     pub(crate) fn see_account(&self, state: &str) -> Result<()> {
-        let row = format!("[data-provider]:not([data-provider=demo]) [data-testid=account][data-state={state}]");
+        let row = format!("[data-testid=account][data-state={state}]");
         self.page()?.wait_for(&row).map(|_| ())
     }
 

@@ -36,6 +36,10 @@ install: Array<string>,
  */
 builtIn: boolean, 
 /**
+ * There is an account to speak of: not of what is built in, until it asks for a sign-in.
+ */
+needsAccount: boolean, 
+/**
  * A command that starts a server which can be used as an account, to be copied; none where there is no such thing.
  */
 serve: string | null, canSteer: boolean, hasGoals: boolean, 

@@ -126,6 +126,21 @@ fn signed_out_with_a_waiting_message() {
 }
 
 #[test]
+fn what_is_built_in_says_nothing_of_who_is_signed_in_until_it_asks_for_it() {
+    let mut sample = Sample::new();
+    sample.built_in(7);
+    sample.sign_out();
+    assert_eq!(state_of(&sample), (TrayIcon::SignedOut, "Signed out of Codex".into()));
+    let names = |sample: &Sample| {
+        let providers = snapshot(&sample.facts()).providers;
+        providers.into_iter().filter(|provider| provider.needs_account).map(|provider| provider.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&sample), ["Codex"]);
+    sample.state.accounts.get_mut(&turnkeep_model::AccountId(7)).unwrap().credential = None;
+    assert_eq!(names(&sample), ["Codex", "Own"]);
+}
+
+#[test]
 fn quitting_with_a_running_turn() {
     let mut sample = Sample::new();
     sample.running(1, "One");

@@ -29,7 +29,7 @@ export const account = (part: Partial<Account> & { id: string; label: string }):
 
 export const provider = (part: Partial<Provider> & { id: string; name: string }): Provider => ({
   installed: { type: "found", path: `${HOME}/.local/bin/${part.id}`, version: "0.58.0" }, current: null, accounts: [], models: [],
-  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, serve: null, offers: [], canSteer: true, hasGoals: true, hasThreads: false, finishingTurns: 0, ...part,
+  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, needsAccount: true, serve: null, offers: [], canSteer: true, hasGoals: true, hasThreads: false, finishingTurns: 0, ...part,
 });
 
 export const models = [

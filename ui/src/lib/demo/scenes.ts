@@ -22,7 +22,7 @@ const SCENES: Record<string, () => Snapshot> = {
   nothing: () => ({
     ...snapshot(), sessions: [], approvals: [], settings: { ...settings, onboarded: false },
     providers: [provider({ id: "codex", name: "Codex", models: [], installed: { type: "missing", searched: [`${HOME}/.local/bin`, `${HOME}/.nvm/versions/node/v22/bin`, "/usr/local/bin", "/usr/bin"] }, install: ["npm install -g @openai/codex", "brew install --cask codex"] }),
-      provider({ id: "demo", name: "Demo", builtIn: true, installed: { type: "found", path: "/usr/bin/turnkeep", version: null } })],
+      provider({ id: "demo", name: "Demo", builtIn: true, needsAccount: false, installed: { type: "found", path: "/usr/bin/turnkeep", version: null } })],
   }),
   quitting: () => ({ ...snapshot(), quit: { since: NOW - MIN, forced: false, waitingFor: ["Port the parser to nom 8: its turn still runs", "Round invoice totals per tax line: its turn still runs"], deadline: null }, sessions: snapshot().sessions.filter((s) => s.id !== "1" && s.id !== "4") }),
   recovery: () => {

@@ -42,6 +42,12 @@ impl Supervisor {
     pub fn new(state: State) -> Self {
         Self::with_rules(state, Sound)
     }
+
+    /// Made anew from all that this one knows, which is its state and its clocks.
+    #[must_use]
+    pub fn remade(&self) -> Self {
+        Self { clocks: self.clocks.clone(), ..Self::new(self.state.clone()) }
+    }
 }
 
 impl<R: Rules> Supervisor<R> {

@@ -290,8 +290,17 @@ pub(crate) fn quit() -> Configuration {
         .done()
 }
 
-/// A quit that is taken back, at any moment.
+/// A quit that is taken back, at any moment, while the application is killed.
 pub(crate) fn quit_taken_back() -> Configuration {
+    taken_back(Hazard::Kill)
+}
+
+/// The same while the agent dies.
+pub(crate) fn quit_taken_back_without_an_agent() -> Configuration {
+    taken_back(Hazard::Die)
+}
+
+fn taken_back(end: Hazard) -> Configuration {
     Start::new(shared())
         .at_home("me")
         .session()
@@ -300,13 +309,21 @@ pub(crate) fn quit_taken_back() -> Configuration {
         .asked(Input::CancelQuit)
         .asked(QUIT)
         .may(Hazard::Ask, 1)
-        .may(Hazard::Die, 1)
-        .may(Hazard::Kill, 1)
+        .may(end, 1)
         .done()
 }
 
-/// A thread from elsewhere, whose history is read before anything is sent to it.
+/// A thread from elsewhere, whose history is read before anything is sent to it, while the application is killed.
 pub(crate) fn adopted() -> Configuration {
+    from_elsewhere(Hazard::Kill)
+}
+
+/// The same while the agent dies.
+pub(crate) fn adopted_by_one_that_dies() -> Configuration {
+    from_elsewhere(Hazard::Die)
+}
+
+fn from_elsewhere(end: Hazard) -> Configuration {
     let mut start = Start::new(Capabilities { threads: true, ..shared() }).at_home("me");
     start.told(Input::CreateSession {
         provider: provider(),
@@ -321,8 +338,7 @@ pub(crate) fn adopted() -> Configuration {
         .asked(Input::CancelQuit)
         .asked(Input::Consult { provider: provider() })
         .may(Hazard::NoAnswer, 1)
-        .may(Hazard::Die, 1)
-        .may(Hazard::Kill, 1)
+        .may(end, 1)
         .done()
 }
 

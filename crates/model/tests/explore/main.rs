@@ -63,7 +63,9 @@ explored! {
     driven_goal: ["turns are completed on two accounts", "a turn is unknown", "an unknown message is sent again"];
     quit: ["a clean quit after a completed turn", "a quit after an interrupted turn"];
     quit_taken_back: ["a clean quit after a completed turn", "every message is done"];
+    quit_taken_back_without_an_agent: ["a clean quit after a completed turn", "every message is done"];
     adopted: ["every message is done"];
+    adopted_by_one_that_dies: ["every message is done"];
     quit_in_sign_in: ["a clean quit after a completed turn", "a quit after an interrupted turn"];
     approvals: ["an approval is answered", "every message is done"];
     two_sessions: ["turns are completed on two accounts", "two messages are done"];

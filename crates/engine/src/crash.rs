@@ -8,6 +8,10 @@ use std::cell::Cell;
 /// The variable with the number of the crash point, from 1, at which a debug build aborts.
 pub const CRASH_VARIABLE: &str = "TURNKEEP_CRASH_AT";
 
+/// For what was asked for before the point to reach the world: an abort would outrun it, and hide what was asked for too
+/// early.
+const LAST_MOMENT: std::time::Duration = std::time::Duration::from_millis(60);
+
 /// Where a crash may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Point {
@@ -52,12 +56,13 @@ impl Crash {
     ///
     /// # Errors
     /// [`Crashed`] at the one that was asked for, and ever after.
-    pub fn pass(&self, point: Point) -> Result<(), Crashed> {
+    pub async fn pass(&self, point: Point) -> Result<(), Crashed> {
         let passed = self.passed.get() + 1;
         self.passed.set(passed);
         match self.at {
             Some(at) if passed >= at => {
                 if self.abort {
+                    tokio::time::sleep(LAST_MOMENT).await;
                     std::process::abort();
                 }
                 Err(Crashed(point))

@@ -220,11 +220,11 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
     async fn carry_out(&mut self, pass: Pass, asks: &mut mpsc::UnboundedReceiver<Ask>) -> Result<(), Stop> {
         let Pass { changes, effects, mut answers } = pass;
         if !changes.is_empty() {
-            self.crash.pass(Point::BeforeCommit)?;
+            self.crash.pass(Point::BeforeCommit).await?;
             let before = self.feed.state();
             let at = self.clock.now().wall;
             let (next, changes, committed) = self.write(Arc::clone(&before), changes, at, asks).await?;
-            self.crash.pass(Point::AfterCommit)?;
+            self.crash.pass(Point::AfterCommit).await?;
             if next.credentials != before.credentials {
                 self.outside.attend(&next.credentials);
             }
@@ -236,17 +236,17 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
             let _ = answer.send(Ok(ack));
         }
         for effect in effects {
-            self.act(effect)?;
+            self.act(effect).await?;
         }
         Ok(())
     }
 
-    fn act(&mut self, effect: Effect) -> Result<(), Stop> {
+    async fn act(&mut self, effect: Effect) -> Result<(), Stop> {
         self.owed.superseded(&effect);
         if !self.owed.take(&effect) {
             return Ok(());
         }
-        self.crash.pass(Point::BeforeEffect)?;
+        self.crash.pass(Point::BeforeEffect).await?;
         match effect {
             Effect::Notify { key } => match self.feed.state().notifications.get(&key).cloned() {
                 Some(notification) => drop(self.notices.send(Notice::Show { key, notification })),
@@ -270,7 +270,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
             | Effect::Revoke { .. }
             | Effect::Probe { .. }) => self.outside.perform(effect),
         }
-        self.crash.pass(Point::AfterEffect)?;
+        self.crash.pass(Point::AfterEffect).await?;
         Ok(())
     }
 

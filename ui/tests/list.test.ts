@@ -65,6 +65,17 @@ describe("the list on the screen", () => {
     expect(s.get("group-finished").querySelector('[data-session="3"]')).not.toBeNull();
   });
 
+  it("names the account of a session, but none of an agent that needs none", async () => {
+    const chip = async (needsAccount: boolean) => {
+      const whole = snapshot();
+      const s = await stage({ ...whole, providers: whole.providers.map((p) => ({ ...p, needsAccount })) });
+      return s.all("session").find((row) => row.dataset.session === "8")!.querySelector(".chip")!.textContent;
+    };
+    const [named, bare] = [await chip(true), await chip(false)];
+    expect(named).toContain(" · ");
+    expect(bare).toBe(named!.split(" · ")[0]);
+  });
+
   it("does not move rows under the focus, and keeps the focus on the same row", async () => {
     const s = await stage("main");
     const row = document.querySelector<HTMLElement>('[data-row="4"]')!;

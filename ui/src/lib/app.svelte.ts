@@ -205,6 +205,13 @@ class App {
     return this.provider(id)?.name ?? id;
   }
 
+  /** Which agent a session is of, and on which account where it needs one. */
+  whose(session: Session, old = false): string {
+    const name = this.providerName(session.provider);
+    if (this.provider(session.provider)?.needsAccount === false) return name;
+    return words.list.chip(name, this.account(session.account)?.label ?? words.list.noAccount, old);
+  }
+
   /** Whether a new message of this provider's sessions would wait for a sign-in. */
   signedOut(id: string): boolean {
     const provider = this.provider(id);

@@ -40,7 +40,8 @@ pub(super) fn ask(entry: &Entry, call: &ToolCall, item: ItemId, folder: &str, op
         AskBody::Form { server: entry.name.clone(), message, schema: None }
     };
     // What "always" would mean is said by its name alone.
-    let reason = options.iter().find(|option| option.kind == "allow_always").map(|option| option.name.clone());
+    let always = options.iter().find(|option| option.kind == "allow_always");
+    let reason = always.map(|option| format!("To always allow it means: “{}”.", option.name));
     let options = Options::of(options);
     let choices = options.0.iter().map(|(choice, _)| choice.clone()).collect();
     (Ask { body, reason, choices, item: Some(item) }, options)

@@ -48,6 +48,8 @@ pub struct OpenWindow {
     pub width: u16,
     pub height: u16,
     pub visible: bool,
+    /// It has the keyboard.
+    pub active: bool,
 }
 
 /// Pixels as rows of red, green, blue.
@@ -177,6 +179,7 @@ impl Screen {
             width: size.width,
             height: size.height,
             visible: state == MapState::VIEWABLE,
+            active: self.property32(self.root, "_NET_ACTIVE_WINDOW", AtomEnum::WINDOW.into())?.first() == Some(&id),
         })
     }
 

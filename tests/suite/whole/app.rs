@@ -170,7 +170,9 @@ impl App {
     /// Clicks the tray icon, and takes hold of the window that comes.
     pub(crate) fn open_window(&mut self) -> Result<()> {
         self.desktop.click_tray_icon(harness::desktop::Button::Left)?;
-        self.attach()
+        self.attach()?;
+        // Who clicks wants to type: what the person looks at depends on it.
+        wait::until("window with the keyboard", || self.find_window().filter(|window| window.active)).map(|_| ())
     }
 
     /// Takes hold of the window that is there or comes.

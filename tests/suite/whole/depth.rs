@@ -20,7 +20,7 @@ fn what_a_turn_changed_is_seen_and_survives_a_restart_and_its_process_is_shown()
         app.see("entry-agent", "The list is written.")?;
         app.see("changes", "1 file")?;
         app.click("changes-toggle")?;
-        app.see("diff", "list.txt")?;
+        app.page()?.wait_for_text("[data-testid=changes] [data-testid=diff]", "list.txt")?;
         app.picture("changes")?;
 
         app.page()?.click_on("[aria-label='More about this session']")?;

@@ -38,16 +38,19 @@ fn with_nothing_installed_one_click_begins_a_session_that_really_works() -> Resu
         ensure!(!scratch.exists(), "it was written before it was allowed");
         app.picture("demo-change")?;
         app.click("approval-allow")?;
-
-        // Whoever looks elsewhere is told.
-        app.click("open-settings")?;
-        let told = app
-            .desktop
-            .wait_notification("of the finished turn", |n| n.summary.contains("demo agent") || n.body.contains("demo agent"))?;
+        app.see("entry-agent", "That was the tour")?;
         ensure!(fs::read_to_string(&scratch).context("the change")?.contains("The tour"));
+
+        // Whoever looks elsewhere is told: of what is asked still, and of the end.
+        app.send("ask")?;
+        app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
+        app.click("open-settings")?;
+        let asked = app.desktop.wait_notification("of the question", |n| n.summary.contains("asks"))?;
+        app.desktop.choose_action(&asked, "Deny")?;
+        let told = app.desktop.wait_notification("of the finished turn", |n| n.summary.contains("Finished"))?;
         app.picture_of_notification("demo-finished")?;
         app.desktop.choose_action(&told, "Open")?;
-        app.see("entry-agent", "That was the tour")?;
+        app.see("session-title", "The demo agent")?;
         app.picture("demo-done")?;
         ensure!(app.mock.requests().is_empty(), "something was asked for over the network");
         Ok(())

@@ -72,8 +72,8 @@ fn sessions_stand_in_the_group_of_what_they_need() -> Result<()> {
         app.page()?.wait_for("[data-testid=approval][data-armed=true]")?;
         app.see("group-needsYou", "Find the flaky login test")?;
         app.see("group-needsYou", "Look around with the demo agent")?;
-        app.see("group-needsYou", "Demo · ")?;
-        app.see("group-needsYou", "Codex · ")?;
+        app.see("group-needsYou", "Demo")?;
+        app.see("group-needsYou", "Codex · work")?;
         app.see("group-running", "Write the release notes")?;
         app.picture("two-providers")?;
         app.mock.open("notes");

@@ -30,6 +30,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     pub(super) async fn end(mut self, why: Why, orders: &mut Orders) -> End {
         let was_ready = self.talk.is_ready();
         let mut known: Vec<_> = self.identity.iter().cloned().collect();
+        self.talk.errands.shut();
         let mut how = String::new();
         let mut running_at_close = false;
         let mut refused = None;
@@ -71,6 +72,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             let _ = self.talk.pump();
         }
         reap::sweep(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
+        self.talk.errands.gone().await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
         if asked {
             return End::Gone { closed: None };

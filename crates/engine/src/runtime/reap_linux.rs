@@ -11,7 +11,7 @@ use rustix::process::{
 };
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{Ask, Dead, MARKER, Which};
+use super::{Ask, Dead, Which};
 
 static BOOT_ID: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
@@ -70,7 +70,7 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
     for pid in ours {
         let Some(it) = table.get(&pid) else { continue };
         if it.dead {
-            if dead == Dead::Bury && it.parent == us {
+            if dead.buries(pid) && it.parent == us {
                 bury(pid);
             }
         } else {
@@ -142,7 +142,9 @@ fn parse(stat: &[u8]) -> Option<Stat> {
 fn carries(pid: u32, which: &Which) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     environment.split(|byte| *byte == 0).any(|pair| {
-        pair.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|value| which.fits(value))
+        pair.strip_prefix(which.variable().as_bytes())
+            .and_then(|rest| rest.strip_prefix(b"="))
+            .is_some_and(|value| which.fits(value))
     })
 }
 

@@ -22,6 +22,20 @@ use std::process::ExitCode;
 /// The guard's exit code where it was started by something else than the application, or by another version of it.
 pub const NOT_UNDERSTOOD: u8 = 64;
 
+/// The mark of all that descends from a runtime whose marker this is; see [`child::tag`].
+#[must_use]
+pub fn tag_of(marker: &str) -> u64 {
+    #[cfg(unix)]
+    {
+        child::tag::of(marker)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = marker;
+        0
+    }
+}
+
 /// The program: `turnkeep-guard VERSION DESCRIPTOR`, started by the application and by nobody else.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -102,6 +102,7 @@ impl Stage {
 
     /// Starts the engine; it crashes at the point, if one is given.
     pub(super) fn start(&self, crash_at: Option<u64>) -> Result<EngineAlone> {
+        harness::guard::built()?;
         let mut command: Command = self.desktop.command(env!("CARGO_BIN_EXE_engine_alone"));
         let log = fs::File::options().create(true).append(true).open(self.desktop.logs().join("engine.log"))?;
         command

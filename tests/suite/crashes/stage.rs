@@ -111,6 +111,7 @@ impl Stage {
     }
 
     fn engine(&self) -> Result<Command> {
+        harness::guard::built()?;
         let mut command: Command = self.desktop.command(env!("CARGO_BIN_EXE_engine_alone"));
         let log = fs::File::options().create(true).append(true).open(self.desktop.logs().join("engine.log"))?;
         command

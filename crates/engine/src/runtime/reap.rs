@@ -1,6 +1,6 @@
 //! Finding and ending what a runtime started, and proving that nothing of it is left.
 //!
-//! A process is ours if it carries our marker in its environment, descends from one that does, or was seen to; it is
+//! A process is ours if it carries our marker in its environment or as its tag, descends from one that does, or was seen to; it is
 //! signalled through a descriptor whose start time was compared first. Never by name, never by a bare pid, never one that
 //! we did not start.
 
@@ -15,6 +15,8 @@ use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
+#[cfg(target_os = "linux")]
+pub(crate) use system::identity_of;
 pub(crate) use system::{become_subreaper, bury_adopted, identity};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
@@ -25,6 +27,9 @@ pub(crate) const TERMINAL: &str = "TURNKEEP_TERMINAL";
 
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long one that starts a successor and ends, again and again, is hunted between two looks.
+const HUNT: Duration = Duration::from_millis(20);
 
 /// How a process is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +90,15 @@ impl Which {
             Self::Prefix(prefix) => value.starts_with(prefix.as_bytes()),
         }
     }
+
+    /// The mark that a descendant keeps even where it cleared its environment.
+    fn tag(&self) -> Option<u64> {
+        match self {
+            Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
+            // What a command left that has neither the variable nor a parent is its runtime's, and ends with that.
+            Self::Prefix(_) | Self::Terminal(_) => None,
+        }
+    }
 }
 
 /// The family as it is now: for a runtime that still runs, so that a child is known before its parent is gone.
@@ -122,16 +136,24 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
     let begun = tokio::time::Instant::now();
     let mut wait = Duration::from_millis(5);
     let mut warned = false;
+    let mut killed = false;
     loop {
         let alive = look(which.clone(), known.iter().cloned().collect(), dead).await;
         if alive.is_empty() {
             return;
         }
         let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
-        for process in &alive {
+        let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
+        // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.
+        let spared = ask == Ask::Firmly && (guards.len() < alive.len() || begun.elapsed() < grace * 2);
+        for process in alive.iter().filter(|process| !spared || !guards.contains(process)) {
             if ask == Ask::Firmly || asked.insert(process.clone()) {
                 system::signal(process, ask);
             }
+        }
+        if ask == Ask::Firmly && std::mem::replace(&mut killed, true) {
+            let which = which.clone();
+            let _ = tokio::task::spawn_blocking(move || system::hunt(&which, HUNT)).await;
         }
         known.extend(alive);
         if begun.elapsed() > grace * 5 && !std::mem::replace(&mut warned, true) {

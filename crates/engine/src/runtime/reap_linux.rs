@@ -4,11 +4,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
 };
+use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
 use super::{Ask, Dead, Which};
@@ -26,6 +28,41 @@ pub(crate) fn become_subreaper() {
 /// Who has this pid.
 pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
     stat(pid).map(|it| ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() })
+}
+
+/// Who had this pid when it started then.
+pub(crate) fn identity_of(pid: u32, start_ticks: u64) -> ProcessIdentity {
+    ProcessIdentity { pid, start_ticks, boot_id: BOOT_ID.clone() }
+}
+
+/// Whether it is a guard: it says so in its environment, which only its runtime does not inherit.
+pub(super) fn is_guard(process: &ProcessIdentity) -> bool {
+    let says = format!("{GUARDS}=");
+    environment(process.pid).is_some_and(|it| it.split(|byte| *byte == 0).any(|pair| pair.starts_with(says.as_bytes())))
+}
+
+/// Kill what fits and is born while we look. A process that starts a successor and ends lives shorter than a look at all
+/// processes takes; the number that the system gave away last says where to look instead.
+pub(super) fn hunt(which: &Which, time: Duration) {
+    let until = Instant::now() + time;
+    let mut last = last_pid();
+    while let (Some(from), Some(newest)) = (last, last_pid()) {
+        if Instant::now() >= until {
+            return;
+        }
+        // Numbers begin anew at some time; what is born then is found by the next look.
+        for pid in from.max(newest.saturating_sub(64))..=newest {
+            let Some(process) = identity(pid) else { continue };
+            if carries(pid, which) {
+                signal(&process, Ask::Firmly);
+            }
+        }
+        last = Some(newest);
+    }
+}
+
+fn last_pid() -> Option<u32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
@@ -140,12 +177,22 @@ fn parse(stat: &[u8]) -> Option<Stat> {
 }
 
 fn carries(pid: u32, which: &Which) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|byte| *byte == 0).any(|pair| {
-        pair.strip_prefix(which.variable().as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="))
-            .is_some_and(|value| which.fits(value))
-    })
+    let by_name = environment(pid).is_some_and(|environment| {
+        environment.split(|byte| *byte == 0).any(|pair| {
+            pair.strip_prefix(which.variable().as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+                .is_some_and(|value| which.fits(value))
+        })
+    });
+    by_name || which.tag().is_some_and(|tag| tagged(pid, tag))
+}
+
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+fn tagged(pid: u32, tag: u64) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/limits")).is_ok_and(|limits| tag::shown(&limits, tag))
 }
 
 #[cfg(test)]
@@ -174,9 +221,9 @@ mod tests {
         std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
         let orphan: u32 = orphan.trim().parse().expect("a number");
         parent.wait().expect("it ends");
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(20);
         while stat(orphan).is_some() {
-            assert!(std::time::Instant::now() < until, "the orphan is still there");
+            assert!(Instant::now() < until, "the orphan is still there");
             bury_adopted();
             std::thread::yield_now();
         }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io, path::PathBuf, process::Stdio, sync::mpsc};
 
 use tokio::{process::Child, sync::oneshot};
 
-use super::before_exec;
+use super::{before_exec, reap};
 
 /// What to start. Everything in it may be logged.
 #[derive(Clone, Debug)]
@@ -72,5 +72,9 @@ fn spawn(plan: &Plan) -> io::Result<Child> {
         command.current_dir(directory);
     }
     before_exec::prepare(&mut command);
-    command.spawn()
+    let child = command.spawn()?;
+    if let Some(pid) = child.id() {
+        reap::note_started(pid);
+    }
+    Ok(child)
 }

@@ -11,11 +11,15 @@ mod system;
 #[path = "reap_other.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+#[path = "chase_linux.rs"]
+mod chase;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
-pub(crate) use system::{become_subreaper, bury_adopted, identity};
+pub(crate) use system::{become_subreaper, bury_adopted, identity, note_started};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
@@ -84,6 +88,21 @@ async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<Proc
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
+/// The family as it is now, and how many were met that had been born while it was looked for; those are signalled already.
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, ask: Ask) -> (Vec<ProcessIdentity>, usize) {
+    let looked = tokio::task::spawn_blocking(move || {
+        #[cfg(target_os = "linux")]
+        let before = chase::last_born();
+        let alive = system::family(&which, &known, Dead::Bury);
+        #[cfg(target_os = "linux")]
+        let met = chase::chase(&which, before, ask);
+        #[cfg(not(target_os = "linux"))]
+        let met = 0;
+        (alive, met)
+    });
+    looked.await.unwrap_or_default()
+}
+
 async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
@@ -91,11 +110,11 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
     let mut wait = Duration::from_millis(5);
     let mut warned = false;
     loop {
-        let alive = look(which.clone(), known.iter().cloned().collect(), Dead::Bury).await;
-        if alive.is_empty() {
+        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), ask).await;
+        if alive.is_empty() && met == 0 {
             return;
         }
-        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
         for process in &alive {
             if ask == Ask::Firmly || asked.insert(process.clone()) {
                 system::signal(process, ask);

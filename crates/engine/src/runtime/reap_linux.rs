@@ -28,6 +28,11 @@ pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
     stat(pid).map(|it| ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() })
 }
 
+/// Whether it is there and has not ended.
+pub(super) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|it| !it.dead)
+}
+
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
     let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return };
@@ -53,7 +58,8 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
         .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|now| now.start_ticks == it.start_ticks))
         .map(|it| it.pid)
         .collect();
-    ours.extend(table.keys().copied().filter(|pid| carries(*pid, which)));
+    // The dead have no environment any more.
+    ours.extend(table.iter().filter(|(pid, it)| !it.dead && carries(**pid, which)).map(|(pid, _)| *pid));
     ours.remove(&us);
     loop {
         let more: Vec<u32> = table
@@ -85,8 +91,18 @@ fn bury(pid: u32) {
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
+/// What was started here, and is waited for by whoever has its handle.
+static STARTED: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Note a child of ours; those of which nothing is left are forgotten.
+pub(crate) fn note_started(pid: u32) {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|(pid, ticks)| stat(*pid).is_some_and(|it| it.start_ticks == *ticks));
+    started.extend(stat(pid).map(|it| (pid, it.start_ticks)));
+}
+
 /// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
-/// started in this application's own session is waited for by whoever started it.
+/// started by our spawner or in this application's own session is waited for by whoever started it.
 pub(crate) fn bury_adopted() {
     static SEEN: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
     let Some(ours) = stat(std::process::id()).map(|it| it.session) else { return };
@@ -95,6 +111,7 @@ pub(crate) fn bury_adopted() {
         .filter_map(|pid| Some((pid, stat(pid)?)))
         .filter(|(_, it)| it.dead && it.session != ours)
         .map(|(pid, it)| (pid, it.start_ticks))
+        .filter(|one| !STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(one))
         .collect();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (pid, _) in dead.intersection(&seen) {
@@ -139,7 +156,7 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     })
 }
 
-fn carries(pid: u32, which: &Which) -> bool {
+pub(super) fn carries(pid: u32, which: &Which) -> bool {
     let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
     environment.split(|byte| *byte == 0).any(|pair| {
         pair.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|value| which.fits(value))

@@ -19,7 +19,7 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::super::{
     before_exec,
-    child::{Plan, Spawner, surround},
+    child::{Plan, Spawner, noted, surround},
     reap,
 };
 
@@ -70,7 +70,7 @@ pub(crate) async fn spawn(spawner: &Spawner, program: &Path, plan: &Plan, tag: u
         surround(&mut command, &around);
         command.env(GUARDS, "1");
         before_exec::prepare_guard(&mut command, Some(tag), theirs.as_fd());
-        let child = command.spawn()?;
+        let child = noted(command.spawn()?)?;
         ours.set_nonblocking(true)?;
         Ok((child, UnixStream::from_std(ours)?))
     });

@@ -9,6 +9,8 @@ pub(crate) const fn become_subreaper() {}
 
 pub(crate) const fn bury_adopted() {}
 
+pub(crate) const fn note_started(_pid: u32) {}
+
 pub(crate) const fn identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity { pid, start_ticks: 0, boot_id: String::new() })
 }

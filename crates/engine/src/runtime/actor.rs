@@ -105,7 +105,15 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             environment,
             directory: launch.directory.clone(),
         };
-        let mut child = match spawner.spawn(plan).await {
+        // As late as it can be, and only to this process.
+        let mut secrets = Vec::new();
+        for (name, slot) in &launch.secrets {
+            match fill.value(*slot).await {
+                Ok(value) => secrets.push((name.clone(), value)),
+                Err(failure) => return End::NotStarted(failure),
+            }
+        }
+        let mut child = match spawner.spawn(plan, secrets).await {
             Ok(child) => child,
             Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, io, path::PathBuf, process::Stdio, sync::mpsc};
 
 use tokio::{process::Child, sync::oneshot};
+use zeroize::Zeroizing;
 
 use super::before_exec;
 
@@ -25,8 +26,12 @@ pub(crate) struct Spawner {
     jobs: mpsc::Sender<Job>,
 }
 
+/// A variable's name and its value, in memory that is wiped.
+pub(crate) type Secret = (String, Zeroizing<Vec<u8>>);
+
 struct Job {
     plan: Plan,
+    secrets: Vec<Secret>,
     answer: oneshot::Sender<io::Result<Child>>,
 }
 
@@ -39,9 +44,9 @@ impl Spawner {
         let runtime = tokio::runtime::Handle::current();
         let started = std::thread::Builder::new().name("spawner".to_owned()).spawn(move || {
             let _inside = runtime.enter();
-            while let Ok(Job { plan, answer }) = todo.recv() {
+            while let Ok(Job { plan, secrets, answer }) = todo.recv() {
                 // Nobody waits any more: the child is dropped, its input closes, and its death signal stays armed.
-                let _ = answer.send(spawn(&plan));
+                let _ = answer.send(spawn(&plan, secrets));
             }
         });
         if let Err(error) = started {
@@ -52,14 +57,14 @@ impl Spawner {
     }
 
     /// Start a process with three pipes, in a session of its own.
-    pub(crate) async fn spawn(&self, plan: Plan) -> io::Result<Child> {
+    pub(crate) async fn spawn(&self, plan: Plan, secrets: Vec<Secret>) -> io::Result<Child> {
         let (answer, spawned) = oneshot::channel();
-        self.jobs.send(Job { plan, answer }).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        self.jobs.send(Job { plan, secrets, answer }).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         spawned.await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?
     }
 }
 
-fn spawn(plan: &Plan) -> io::Result<Child> {
+fn spawn(plan: &Plan, secrets: Vec<Secret>) -> io::Result<Child> {
     let mut command = tokio::process::Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -68,9 +73,17 @@ fn spawn(plan: &Plan) -> io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    for (name, value) in &secrets {
+        command.env(name, variable(value)?);
+    }
     if let Some(directory) = &plan.directory {
         command.current_dir(directory);
     }
     before_exec::prepare(&mut command);
     command.spawn()
+}
+
+/// The value as the system takes it; a key is text.
+fn variable(value: &[u8]) -> io::Result<&str> {
+    std::str::from_utf8(value).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }

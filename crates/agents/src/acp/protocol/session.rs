@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use turnkeep_model::{
     ItemId, ProviderTurn, ThreadRef, TurnId,
-    port::{Item, ItemBody, ItemStatus, SessionSettings, Usage},
+    port::{Item, ItemBody, ItemStatus, OfferedCommand, SessionSettings, Usage},
 };
 
+use super::past::Past;
 use crate::acp::{
     items::ToolCall,
     settings::{Catalogue, Setting},
@@ -34,6 +35,10 @@ pub(super) struct Session {
     /// The turn before, for what is still said about it.
     pub(super) last: Option<Turn>,
     pub(super) usage: Usage,
+    /// As they were told last.
+    pub(super) commands: Vec<OfferedCommand>,
+    /// Where its history is wanted: as much of it as was told.
+    pub(super) past: Option<Past>,
 }
 
 /// How far a session is.
@@ -89,6 +94,8 @@ impl Session {
             turn: None,
             last: None,
             usage: Usage::default(),
+            commands: Vec::new(),
+            past: None,
         }
     }
 

@@ -155,6 +155,7 @@ impl Agent {
             "session/new" => self.begin(params),
             "session/load" => self.load(params, true),
             "session/resume" => self.load(params, false),
+            "session/fork" => self.fork(params),
             "session/list" => Ok(self.list(params)),
             "session/close" => self.close(params),
             "session/set_mode" => self.set_mode(params),
@@ -175,6 +176,7 @@ impl Agent {
         let mut sessions = json!({ "close": {} });
         if kept {
             sessions["list"] = json!({});
+            sessions["fork"] = json!({});
             sessions["resume"] = json!({});
         }
         Ok(json!({
@@ -243,6 +245,23 @@ impl Agent {
         self.opened = Some(id.to_owned());
         let session = self.sessions.entry(id.to_owned()).or_insert_with(|| Session::new(cwd, turns));
         Ok(session.settings())
+    }
+
+    fn fork(&mut self, params: &Value) -> Result<Value, Refusal> {
+        if !self.history.keeps() {
+            return Err(Refusal::new(NO_METHOD, "Method not found: nothing is kept to go on from"));
+        }
+        let of = text(params, "sessionId")?;
+        let cwd = folder(params)?;
+        self.signed_in()?;
+        let failed = |error| Refusal::new(INTERNAL, format!("the session cannot be kept: {error}"));
+        let (id, kept) = self.history.fork(of, &cwd).map_err(failed)?.ok_or_else(|| unknown(of))?;
+        let session = Session::new(cwd, kept.turns());
+        let mut answer = session.settings();
+        answer["sessionId"] = json!(id);
+        self.opened = Some(id.clone());
+        self.sessions.insert(id, session);
+        Ok(answer)
     }
 
     fn list(&self, params: &Value) -> Value {

@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     sync::{LazyLock, Mutex, PoisonError},
-    time::{Duration, Instant},
 };
 
 use rustix::process::{
@@ -190,6 +189,8 @@ fn tagged(pid: u32, tag: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]

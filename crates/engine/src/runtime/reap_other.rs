@@ -24,5 +24,3 @@ pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: De
 pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
     false
 }
-
-pub(super) const fn hunt(_which: &Which, _time: std::time::Duration) {}

@@ -241,5 +241,5 @@ fn a_process_that_ignores_a_stop_is_ended_with_its_last_turn() {
 
 fn open_another() -> AgentCommand {
     let AgentCommand::OpenSession { folder, settings, .. } = super::open(None) else { panic!("it opens") };
-    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None }
+    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None, fork_of: None, history: false }
 }

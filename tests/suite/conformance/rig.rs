@@ -103,6 +103,7 @@ impl Rig {
 
     /// Starts the engine; the agent is there and somebody is signed in when this returns.
     pub(super) fn launch(&mut self) -> Result<()> {
+        harness::guard::built()?;
         let agent = turnkeep_agents::agent(&self.candidate.provider()).context("the agent is not built in")?;
         let card = Card { program: ProgramSource::Path(self.path("bin/agent")), ..agent.card().clone() };
         let text = |path: PathBuf| path.to_string_lossy().into_owned();

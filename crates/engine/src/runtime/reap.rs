@@ -1,6 +1,6 @@
 //! Finding and ending what a runtime started, and proving that nothing of it is left.
 //!
-//! A process is ours if it carries our marker in its environment, descends from one that does, or was seen to; it is
+//! A process is ours if it carries our marker in its environment or as its tag, descends from one that does, or was seen to; it is
 //! signalled through a descriptor whose start time was compared first. Never by name, never by a bare pid, never one that
 //! we did not start.
 
@@ -11,11 +11,17 @@ mod system;
 #[path = "reap_other.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+#[path = "chase_linux.rs"]
+mod chase;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
-pub(crate) use system::{become_subreaper, bury_adopted, identity};
+#[cfg(target_os = "linux")]
+pub(crate) use system::identity_of;
+pub(crate) use system::{become_subreaper, bury_adopted, identity, note_started};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
@@ -85,6 +91,15 @@ impl Which {
             Self::Prefix(prefix) => value.starts_with(prefix.as_bytes()),
         }
     }
+
+    /// The mark that a descendant keeps even where it cleared its environment.
+    fn tag(&self) -> Option<u64> {
+        match self {
+            Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
+            // What a command left that has neither the variable nor a parent is its runtime's, and ends with that.
+            Self::Prefix(_) | Self::Terminal(_) => None,
+        }
+    }
 }
 
 /// The family as it is now: for a runtime that still runs, so that a child is known before its parent is gone.
@@ -116,6 +131,21 @@ async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<Proc
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
+/// The family as it is now, and how many were met that had been born while it was looked for; those are signalled already.
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, usize) {
+    let looked = tokio::task::spawn_blocking(move || {
+        #[cfg(target_os = "linux")]
+        let before = chase::last_born();
+        let alive = system::family(&which, &known, dead);
+        #[cfg(target_os = "linux")]
+        let met = chase::chase(&which, before, ask);
+        #[cfg(not(target_os = "linux"))]
+        let met = 0;
+        (alive, met)
+    });
+    looked.await.unwrap_or_default()
+}
+
 async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
@@ -123,12 +153,15 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
     let mut wait = Duration::from_millis(5);
     let mut warned = false;
     loop {
-        let alive = look(which.clone(), known.iter().cloned().collect(), dead).await;
-        if alive.is_empty() {
+        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
+        if alive.is_empty() && met == 0 {
             return;
         }
-        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
-        for process in &alive {
+        let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
+        // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.
+        let spared = ask == Ask::Firmly && (guards.len() < alive.len() || begun.elapsed() < grace * 2);
+        for process in alive.iter().filter(|process| !spared || !guards.contains(process)) {
             if ask == Ask::Firmly || asked.insert(process.clone()) {
                 system::signal(process, ask);
             }

@@ -4,11 +4,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
 };
+use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
 use super::{Ask, Dead, Which};
@@ -26,6 +28,22 @@ pub(crate) fn become_subreaper() {
 /// Who has this pid.
 pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
     stat(pid).map(|it| ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() })
+}
+
+/// Who had this pid when it started then.
+pub(crate) fn identity_of(pid: u32, start_ticks: u64) -> ProcessIdentity {
+    ProcessIdentity { pid, start_ticks, boot_id: BOOT_ID.clone() }
+}
+
+/// Whether it is a guard: it says so in its environment, which only its runtime does not inherit.
+pub(super) fn is_guard(process: &ProcessIdentity) -> bool {
+    let says = format!("{GUARDS}=");
+    environment(process.pid).is_some_and(|it| it.split(|byte| *byte == 0).any(|pair| pair.starts_with(says.as_bytes())))
+}
+
+/// Whether it is there and has not ended.
+pub(super) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|it| !it.dead)
 }
 
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
@@ -53,7 +71,8 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
         .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|now| now.start_ticks == it.start_ticks))
         .map(|it| it.pid)
         .collect();
-    ours.extend(table.keys().copied().filter(|pid| carries(*pid, which)));
+    // The dead have no environment any more.
+    ours.extend(table.iter().filter(|(pid, it)| !it.dead && carries(**pid, which)).map(|(pid, _)| *pid));
     ours.remove(&us);
     loop {
         let more: Vec<u32> = table
@@ -85,8 +104,18 @@ fn bury(pid: u32) {
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
+/// What was started here, and is waited for by whoever has its handle.
+static STARTED: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Note a child of ours; those of which nothing is left are forgotten.
+pub(crate) fn note_started(pid: u32) {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|(pid, ticks)| stat(*pid).is_some_and(|it| it.start_ticks == *ticks));
+    started.extend(stat(pid).map(|it| (pid, it.start_ticks)));
+}
+
 /// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
-/// started in this application's own session is waited for by whoever started it.
+/// started by our spawner or in this application's own session is waited for by whoever started it.
 pub(crate) fn bury_adopted() {
     static SEEN: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
     let Some(ours) = stat(std::process::id()).map(|it| it.session) else { return };
@@ -95,6 +124,7 @@ pub(crate) fn bury_adopted() {
         .filter_map(|pid| Some((pid, stat(pid)?)))
         .filter(|(_, it)| it.dead && it.session != ours)
         .map(|(pid, it)| (pid, it.start_ticks))
+        .filter(|one| !STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(one))
         .collect();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (pid, _) in dead.intersection(&seen) {
@@ -139,13 +169,23 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     })
 }
 
-fn carries(pid: u32, which: &Which) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|byte| *byte == 0).any(|pair| {
-        pair.strip_prefix(which.variable().as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="))
-            .is_some_and(|value| which.fits(value))
-    })
+pub(super) fn carries(pid: u32, which: &Which) -> bool {
+    let by_name = environment(pid).is_some_and(|environment| {
+        environment.split(|byte| *byte == 0).any(|pair| {
+            pair.strip_prefix(which.variable().as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+                .is_some_and(|value| which.fits(value))
+        })
+    });
+    by_name || which.tag().is_some_and(|tag| tagged(pid, tag))
+}
+
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+fn tagged(pid: u32, tag: u64) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/limits")).is_ok_and(|limits| tag::shown(&limits, tag))
 }
 
 #[cfg(test)]
@@ -174,9 +214,9 @@ mod tests {
         std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
         let orphan: u32 = orphan.trim().parse().expect("a number");
         parent.wait().expect("it ends");
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(20);
         while stat(orphan).is_some() {
-            assert!(std::time::Instant::now() < until, "the orphan is still there");
+            assert!(Instant::now() < until, "the orphan is still there");
             bury_adopted();
             std::thread::yield_now();
         }

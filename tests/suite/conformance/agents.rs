@@ -204,7 +204,7 @@ pub(super) const demo: Candidate = Candidate {
     hold: "Please hang",
     hold_completes: false,
     ask: "Give me the tour",
-    by_client: Some("Ask your client"),
+    by_client: Some("Have your client do it"),
     done: |rig| rig.path("work/turnkeep-demo/tour.md").exists(),
     asks_a_model: false,
     ..MOCKED

@@ -269,7 +269,8 @@ impl Machine {
     pub(super) fn close_now(&mut self, session: SessionId) {
         let close = self.can.close;
         let Some(entry) = self.sessions.get_mut(&session) else { return };
-        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, entry.busy(), entry.thread.clone()) else {
+        let works = entry.busy() || entry.ignoring.is_some();
+        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, works, entry.thread.clone()) else {
             return;
         };
         self.release_terminals(session);

@@ -35,7 +35,7 @@ fn outcome(engine: &mut EngineAlone, session: u64, message: &str) -> Result<Valu
 
 fn another_session(engine: &mut EngineAlone, stage: &Stage) -> Result<u64> {
     let folder = stage.desktop.home().join("project").display().to_string();
-    let made = yes(engine.ask(&Wish::Create { provider: "codex".to_owned(), folder })?)?;
+    let made = yes(engine.ask(&Wish::Create { folder, provider: None })?)?;
     made["session"].as_u64().context("no session was made")
 }
 

@@ -7,13 +7,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::wait::{self, PATIENCE};
+
+/// Names a file: for as long as that is there, the disk keeps nothing of what is written to it.
+pub const DISK_FAILS: &str = "ENGINE_ALONE_DISK_FAILS";
 
 /// What the engine is asked for, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +37,10 @@ pub enum Wish {
         session: u64,
     },
     Allow {
+        approval: u64,
+    },
+    /// From a notification.
+    Deny {
         approval: u64,
     },
     SignOut {
@@ -61,6 +68,8 @@ pub struct EngineAlone {
     started: Instant,
     /// The newest state.
     pub state: Value,
+    /// How long anything is waited for.
+    pub patience: Duration,
     /// Why it holds still, if so.
     pub trouble: Option<String>,
     /// The highest number of a change that it showed or acknowledged.
@@ -91,7 +100,7 @@ impl EngineAlone {
                 }
             }
         });
-        Ok(Self { child, input, lines, started, state: Value::Null, trouble: None, seen: 0, last: None })
+        Ok(Self { child, input, lines, started, state: Value::Null, patience: PATIENCE, trouble: None, seen: 0, last: None })
     }
 
     /// The process number.
@@ -114,7 +123,7 @@ impl EngineAlone {
 
     /// Waits for a line for which `look` gives something; states are remembered on the way.
     pub fn hear<T>(&mut self, what: &str, mut look: impl FnMut(&Self, &Value) -> Option<T>) -> Result<Heard<T>> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) => {

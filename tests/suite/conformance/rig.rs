@@ -189,7 +189,7 @@ impl Rig {
                 match out {
                     Out::Send(Frame::Text(text)) => process.send_raw(format!("{text}\n").as_bytes())?,
                     Out::Event(AgentEvent::Ready { .. }) => return Ok(machine),
-                    Out::Send(Frame::WithSecret { .. }) | Out::Event(_) | Out::WakeAt(_) => {}
+                    Out::Send(Frame::WithSecret { .. }) | Out::Event(_) | Out::Serve(_) | Out::WakeAt(_) => {}
                     Out::Stop { why } => bail!("it cannot be talked to: {why}"),
                 }
             }

@@ -12,6 +12,7 @@ use turnkeep_model::{
 
 use super::{
     child::{Plan, Spawner},
+    errands::{Errands, Kit},
     process::{Pipes, Process},
     reap,
     stdio::{Fill, LONGEST_LINE, LastLines, Line, read_lines, write_frames},
@@ -102,7 +103,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let plan = Plan {
             program: launch.program.path.clone(),
             args: launch.args.clone(),
-            environment,
+            environment: environment.clone(),
             directory: launch.directory.clone(),
         };
         let mut process = match spawner.spawn_guarded(plan, &marker).await {
@@ -118,9 +119,10 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let (frames, trouble) = write_frames(stdin, fill);
         let output = pipe(stdout, LONGEST_LINE);
         let errors = pipe(stderr, LONGEST_ERROR_LINE);
+        let errands = Errands::new(Some(Kit { spawner: spawner.clone(), environment, marker: marker.clone() }));
         let channels = Channels { frames: Some(frames), trouble, output };
         let mut actor = Self {
-            talk: Talk::new(name, protocol, launch.ready_within, channels, unread, tell),
+            talk: Talk::new(name, protocol, launch.ready_within, channels, errands, unread, tell),
             launch,
             marker,
             process,

@@ -33,6 +33,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
     pub(super) async fn end(mut self, why: Why, orders: &mut Orders) -> End {
         let was_ready = self.talk.is_ready();
         let mut known: Vec<_> = self.process.identity.iter().cloned().collect();
+        self.talk.errands.shut();
         let mut how = String::new();
         let mut running_at_close = false;
         let mut refused = None;
@@ -77,6 +78,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             let _ = self.talk.pump();
         }
         self.process.end(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
+        self.talk.errands.gone().await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
         if asked {
             return End::Gone { closed: None };

@@ -8,6 +8,7 @@ mod actor;
 mod before_exec;
 mod child;
 mod ending;
+mod errands;
 mod guard;
 mod link;
 mod process;

@@ -22,6 +22,9 @@ pub(crate) use system::{become_subreaper, bury_adopted, identity};
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
 
+/// The variable that what runs in a terminal of an agent carries beside it: `<the agent's marker>/<terminal>`.
+pub(crate) const TERMINAL: &str = "TURNKEEP_TERMINAL";
+
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
@@ -44,17 +47,23 @@ pub(crate) fn signal(process: &ProcessIdentity, ask: Ask) {
 /// The runtime's own process has been waited for before.
 /// `grace`: from SIGTERM to SIGKILL.
 pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-    end_all(Which::Exactly(marker), known, grace).await;
+    end_all(Which::Exactly(marker), known, grace, Dead::Bury).await;
 }
 
-/// The same for all markers that begin so.
+/// Everything of one terminal; proven gone when this returns. `leader`: its own process, which somebody else waits for.
+pub(crate) async fn sweep_terminal(name: String, leader: Option<ProcessIdentity>, grace: Duration) {
+    let dead = leader.as_ref().map_or(Dead::Bury, |leader| Dead::BuryAllBut(leader.pid));
+    end_all(Which::Terminal(name), leader.into_iter().collect(), grace, dead).await;
+}
+
+/// As [`sweep`], for all markers that begin so.
 pub(crate) async fn sweep_leftovers(prefix: String) {
-    end_all(Which::Prefix(prefix), Vec::new(), GRACE).await;
+    end_all(Which::Prefix(prefix), Vec::new(), GRACE, Dead::Bury).await;
 }
 
 /// Find what an earlier run of the application left, by its identity and its marker, and end it.
 pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
-    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE).await;
+    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE, Dead::Bury).await;
 }
 
 /// Which markers count.
@@ -62,12 +71,22 @@ pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
 pub(crate) enum Which {
     Exactly(String),
     Prefix(String),
+    /// The name of a terminal.
+    Terminal(String),
 }
 
 impl Which {
+    /// The variable that it is about.
+    const fn variable(&self) -> &'static str {
+        match self {
+            Self::Exactly(_) | Self::Prefix(_) => MARKER,
+            Self::Terminal(_) => TERMINAL,
+        }
+    }
+
     fn fits(&self, value: &[u8]) -> bool {
         match self {
-            Self::Exactly(marker) => value == marker.as_bytes(),
+            Self::Exactly(marker) | Self::Terminal(marker) => value == marker.as_bytes(),
             Self::Prefix(prefix) => value.starts_with(prefix.as_bytes()),
         }
     }
@@ -76,7 +95,7 @@ impl Which {
     fn tag(&self) -> Option<u64> {
         match self {
             Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
-            Self::Prefix(_) => None,
+            Self::Prefix(_) | Self::Terminal(_) => None,
         }
     }
 }
@@ -91,13 +110,26 @@ pub(crate) async fn family(marker: String, known: Vec<ProcessIdentity>) -> Vec<P
 enum Dead {
     Leave,
     Bury,
+    /// Somebody waits for the one with this pid.
+    BuryAllBut(u32),
+}
+
+impl Dead {
+    #[cfg(target_os = "linux")]
+    fn buries(self, pid: u32) -> bool {
+        match self {
+            Self::Leave => false,
+            Self::Bury => true,
+            Self::BuryAllBut(other) => pid != other,
+        }
+    }
 }
 
 async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<ProcessIdentity> {
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
-async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
+async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
     let begun = tokio::time::Instant::now();
@@ -105,7 +137,7 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
     let mut warned = false;
     let mut killed = false;
     loop {
-        let alive = look(which.clone(), known.iter().cloned().collect(), Dead::Bury).await;
+        let alive = look(which.clone(), known.iter().cloned().collect(), dead).await;
         if alive.is_empty() {
             return;
         }

@@ -13,7 +13,7 @@ use rustix::process::{
 use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{Ask, Dead, MARKER, Which};
+use super::{Ask, Dead, Which};
 
 static BOOT_ID: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
@@ -107,7 +107,7 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
     for pid in ours {
         let Some(it) = table.get(&pid) else { continue };
         if it.dead {
-            if dead == Dead::Bury && it.parent == us {
+            if dead.buries(pid) && it.parent == us {
                 bury(pid);
             }
         } else {
@@ -179,7 +179,9 @@ fn parse(stat: &[u8]) -> Option<Stat> {
 fn carries(pid: u32, which: &Which) -> bool {
     let by_name = environment(pid).is_some_and(|environment| {
         environment.split(|byte| *byte == 0).any(|pair| {
-            pair.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|value| which.fits(value))
+            pair.strip_prefix(which.variable().as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
+                .is_some_and(|value| which.fits(value))
         })
     });
     by_name || which.tag().is_some_and(|tag| tagged(pid, tag))
@@ -219,9 +221,9 @@ mod tests {
         std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
         let orphan: u32 = orphan.trim().parse().expect("a number");
         parent.wait().expect("it ends");
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(20);
         while stat(orphan).is_some() {
-            assert!(std::time::Instant::now() < until, "the orphan is still there");
+            assert!(Instant::now() < until, "the orphan is still there");
             bury_adopted();
             std::thread::yield_now();
         }

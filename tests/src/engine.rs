@@ -15,6 +15,9 @@ use serde_json::Value;
 
 use crate::wait::{self, PATIENCE};
 
+/// Names a file: for as long as that is there, the disk keeps nothing of what is written to it.
+pub const DISK_FAILS: &str = "ENGINE_ALONE_DISK_FAILS";
+
 /// What the engine is asked for, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,6 +45,10 @@ pub enum Wish {
     Allow {
         approval: u64,
     },
+    /// From a notification.
+    Deny {
+        approval: u64,
+    },
     SignOut {
         account: u64,
     },
@@ -65,10 +72,10 @@ pub struct EngineAlone {
     input: ChildStdin,
     lines: Receiver<Value>,
     started: Instant,
-    /// How long anything may take.
-    pub patience: Duration,
     /// The newest state.
     pub state: Value,
+    /// How long anything is waited for.
+    pub patience: Duration,
     /// Why it holds still, if so.
     pub trouble: Option<String>,
     /// The highest number of a change that it showed or acknowledged.

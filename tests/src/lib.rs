@@ -9,6 +9,8 @@ pub mod chaos;
 pub mod desktop;
 pub mod engine;
 pub mod fake_agent;
+#[cfg(target_os = "linux")]
+pub mod guard;
 pub mod mock_model;
 pub mod process;
 pub mod real_codex;

@@ -2,6 +2,10 @@
 //!
 //! It adds nothing to the engine and hides nothing of it, so that a test may end it wherever it likes.
 
+#[cfg(target_os = "linux")]
+#[path = "engine_alone/failing_disk.rs"]
+mod failing_disk;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -86,6 +90,7 @@ async fn do_it(handle: &Handle, wish: Wish) -> Result<()> {
         Wish::Interrupt { session } => handle.interrupt(SessionId(session)).await,
         Wish::Archive { session } => handle.submit(Input::Archive { session: SessionId(session), archived: true }).await,
         Wish::Allow { approval } => handle.answer(ApprovalId(approval), Answer::Choice(Choice::Allow), Asker::Window).await,
+        Wish::Deny { approval } => handle.answer(ApprovalId(approval), Answer::Choice(Choice::Deny), Asker::Notification).await,
         Wish::SignOut { account } => handle.submit(Input::SignOut { account: AccountId(account), now: false }).await,
         Wish::Quit => {
             handle.quit(None);

@@ -34,6 +34,9 @@ pub(super) fn chase(which: &Which, before: Option<u32>, ask: Ask) -> usize {
                 // What is dead by now may have had a successor that was ours.
                 missed |= !system::lives(pid);
             } else if let Some(process) = system::identity(pid) {
+                if system::is_guard(&process) {
+                    continue;
+                }
                 met += 1;
                 system::signal(&process, ask);
                 // Its successor, if it has one by now, comes next.

@@ -20,3 +20,9 @@ pub(super) const fn signal(_process: &ProcessIdentity, _ask: Ask) {}
 pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: Dead) -> Vec<ProcessIdentity> {
     Vec::new()
 }
+
+pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
+    false
+}
+
+pub(super) const fn hunt(_which: &Which, _time: std::time::Duration) {}

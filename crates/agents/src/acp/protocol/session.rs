@@ -33,6 +33,8 @@ pub(super) struct Session {
     pub(super) turn: Option<Turn>,
     /// The turn before, for what is still said about it.
     pub(super) last: Option<Turn>,
+    /// The turn that the agent goes on with although it was asked to stop it: for everyone else it is over.
+    pub(super) ignoring: Option<TurnId>,
     pub(super) usage: Usage,
 }
 
@@ -88,6 +90,7 @@ impl Session {
             starting: None,
             turn: None,
             last: None,
+            ignoring: None,
             usage: Usage::default(),
         }
     }

@@ -106,7 +106,7 @@ impl EngineAlone {
                 }
             }
         });
-        Ok(Self { child, input, lines, started, state: Value::Null, patience: PATIENCE, trouble: None, seen: 0, last: None })
+        Ok(Self { child, input, lines, started, patience: PATIENCE, state: Value::Null, trouble: None, seen: 0, last: None })
     }
 
     /// The process number.

@@ -4,13 +4,14 @@
 use anyhow::{Result, ensure};
 use harness::chaos::{Killer, Programs, Shape, Whose};
 
-use super::matrix::{play, rounds};
+use super::matrix::{play, ready, rounds};
 
 const ROUNDS: usize = 2;
 
 #[test]
 fn nothing_survives_the_real_codex() -> Result<()> {
     let rounds = rounds(ROUNDS).min(50);
+    ready()?;
     let mut killers = vec![Killer::Stop, Killer::Quit, Killer::AppKilledThenStart];
     if Programs::find()?.has_guard() {
         killers.extend([Killer::AppKilled, Killer::GuardsKilled, Killer::BothKilledThenStart]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use harness::chaos::{self, Done, Job, Killer, Programs, Report, Shape, Table, Whose};
+use harness::chaos::{self, Done, GUARD, Job, Killer, Programs, Report, Shape, Table, Whose};
 
 /// How often each cell is played in an ordinary run.
 const ROUNDS: usize = 20;
@@ -15,8 +15,17 @@ pub(super) fn rounds(usual: usize) -> usize {
     std::env::var("TURNKEEP_CHAOS_ROUNDS").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
 }
 
+/// The guard as it is now, unless somebody said which.
+pub(super) fn ready() -> Result<()> {
+    if std::env::var_os(GUARD).is_none() {
+        harness::guard::built()?;
+    }
+    Ok(())
+}
+
 /// Does jobs in a folder of their own.
 pub(super) fn work(jobs: Vec<Job>) -> Result<Vec<Done>> {
+    ready()?;
     let folder = tempfile::Builder::new().prefix("tk-chaos-").tempdir_in("/var/tmp")?;
     chaos::work(Path::new(env!("CARGO_BIN_EXE_chaos_worker")), folder.path(), AT_A_TIME, jobs, |_| {})
 }
@@ -46,6 +55,7 @@ fn alone_leaves_nothing(shape: Shape, killer: Killer) -> bool {
 #[test]
 fn nothing_survives_its_runtime() -> Result<()> {
     let rounds = rounds(ROUNDS);
+    ready()?;
     let table = play(Whose::EachShape, &Killer::OURS, rounds)?;
     ensure!(table.strays.is_empty(), "processes that belong to no tree were left: {:?}", table.strays);
     let guarded = Programs::find()?.has_guard();

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::matrix::rounds;
+use super::matrix::{ready, rounds};
 
 /// Runtimes whose numbers are taken again by others, at each start of the engine.
 const RUNTIMES: usize = 20;
@@ -30,6 +30,7 @@ fn a_process_that_has_the_number_of_one_of_ours_is_let_be() -> Result<()> {
         println!("skipped: no PID namespace can be made here");
         return Ok(());
     };
+    ready()?;
     let folder = tempfile::Builder::new().prefix("tk-reuse-").tempdir_in("/var/tmp")?;
     // So many rounds are so many starts at most: each takes some seconds.
     let starts = rounds(STARTS).min(50);

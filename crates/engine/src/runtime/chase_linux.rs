@@ -33,7 +33,10 @@ pub(super) fn chase(which: &Which, before: Option<u32>, ask: Ask) -> usize {
             if !system::carries(pid, which) {
                 // What is dead by now may have had a successor that was ours.
                 missed |= !system::lives(pid);
-            } else if let Some(process) = system::identity(pid).filter(|it| ask == Ask::Politely || !system::is_guard(it)) {
+            } else if let Some(process) = system::identity(pid) {
+                if system::is_guard(&process) {
+                    continue;
+                }
                 met += 1;
                 system::signal(&process, ask);
                 // Its successor, if it has one by now, comes next.

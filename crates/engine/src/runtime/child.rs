@@ -107,7 +107,7 @@ fn spawn(plan: &Plan, secrets: &[Secret], tag: Option<u64>) -> io::Result<Child>
     noted(command.spawn()?)
 }
 
-/// Whoever asked for this child waits for it.
+/// It is waited for by whoever has its handle, and by nobody else.
 pub(super) fn noted(child: Child) -> io::Result<Child> {
     if let Some(pid) = child.id() {
         reap::note_started(pid);

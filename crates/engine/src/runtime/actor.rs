@@ -11,7 +11,7 @@ use turnkeep_model::{
 };
 
 use super::{
-    child::{Plan, Spawner},
+    child::{Group, Plan, Spawner},
     errands::{Errands, Kit},
     process::{Pipes, Process},
     reap,
@@ -106,7 +106,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             environment: environment.clone(),
             directory: launch.directory.clone(),
         };
-        let mut process = match spawner.spawn_guarded(plan, &marker).await {
+        let mut process = match spawner.spawn_guarded(plan, &marker, Group::OfItsOwn).await {
             Ok(process) => process,
             Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };

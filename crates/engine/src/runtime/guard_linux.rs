@@ -19,8 +19,8 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::super::{
     before_exec,
-    child::{Plan, Spawner, surround},
-    reap,
+    child::{Group, Plan, Spawner, surround},
+    leaf, reap,
 };
 
 /// How long a guard may take to start what it is told.
@@ -54,13 +54,20 @@ enum Over {
 pub(crate) type Unusable = String;
 
 /// Start a guard, and the planned process in it.
-pub(crate) async fn spawn(spawner: &Spawner, program: &Path, plan: &Plan, tag: u64) -> Result<io::Result<Guarded>, Unusable> {
+pub(crate) async fn spawn(
+    spawner: &Spawner,
+    program: &Path,
+    plan: &Plan,
+    marker: &str,
+    group: Group,
+) -> Result<io::Result<Guarded>, Unusable> {
     let told = Program {
-        leaf: None,
+        leaf: (group == Group::OfItsOwn).then(|| leaf::make(marker)).flatten().map(Into::into),
         program: plan.program.clone().into_os_string(),
         arguments: plan.args.iter().map(Into::into).collect(),
     };
     let Some(text) = told.encode() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+    let tag = turnkeep_guard::tag_of(marker);
     let (around, guard) = (plan.clone(), program.to_owned());
     let spawned = spawner.there(move || {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;

@@ -139,9 +139,13 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
     loop {
         let alive = look(which.clone(), known.iter().cloned().collect(), dead).await;
         if alive.is_empty() {
+            system::remove_group(&which);
             return;
         }
         let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        if ask == Ask::Firmly {
+            system::kill_group(&which);
+        }
         let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
         // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.
         let spared = ask == Ask::Firmly && (guards.len() < alive.len() || begun.elapsed() < grace * 2);

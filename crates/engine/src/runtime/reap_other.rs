@@ -24,3 +24,7 @@ pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
 }
 
 pub(super) const fn hunt(_which: &Which, _time: std::time::Duration) {}
+
+pub(super) const fn kill_group(_which: &Which) {}
+
+pub(super) const fn remove_group(_which: &Which) {}

@@ -320,7 +320,7 @@ fn hear_program(contact: &mut UnixStream) -> io::Result<Option<Program>> {
 /// In a session of its own, to be killed by the kernel when this process ends before it.
 #[expect(unsafe_code, reason = "std offers no safe way to leave the session or to set a death signal in a child")]
 fn start(program: &Program, leaf: Option<&Leaf>) -> io::Result<i32> {
-    let door = leaf.map(Leaf::door).transpose()?;
+    let door = leaf.and_then(|leaf| leaf.door().ok());
     let fresh =
         Fresh { death: Some((getpid(), Signal::KILL)), group: door.as_ref().map(|door| door.as_raw_fd()), ..Fresh::default() };
     let mut command = Command::new(&program.program);

@@ -11,7 +11,7 @@ use turnkeep_model::{
 };
 
 use super::{
-    child::{Plan, Spawner},
+    child::{Group, Plan, Spawner},
     errands::{Errands, Kit},
     process::{Pipes, Process},
     reap,
@@ -114,7 +114,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 Err(failure) => return End::NotStarted(failure),
             }
         }
-        let mut process = match spawner.spawn_guarded(plan, secrets, &marker).await {
+        let mut process = match spawner.spawn_guarded(plan, secrets, &marker, Group::OfItsOwn).await {
             Ok(process) => process,
             Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };

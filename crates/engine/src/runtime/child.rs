@@ -28,6 +28,14 @@ pub(crate) struct Plan {
     pub(crate) directory: Option<PathBuf>,
 }
 
+/// Whether the system's own group is made for a process, where that can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    OfItsOwn,
+    /// A command of an agent: its guard holds it.
+    None,
+}
+
 /// The thread that starts every process.
 #[derive(Clone, Debug)]
 pub(crate) struct Spawner {
@@ -67,10 +75,16 @@ impl Spawner {
     }
 
     /// The same around a guard, where there is one: nothing of it is left once its end is proven.
-    pub(crate) async fn spawn_guarded(&self, plan: Plan, secrets: Vec<Secret>, marker: &str) -> io::Result<Process> {
+    pub(crate) async fn spawn_guarded(
+        &self,
+        plan: Plan,
+        secrets: Vec<Secret>,
+        marker: &str,
+        group: Group,
+    ) -> io::Result<Process> {
         let tag = turnkeep_guard::tag_of(marker);
         if let Some(program) = self.guards.program() {
-            match guard::spawn(self, program, &plan, &secrets, tag).await {
+            match guard::spawn(self, program, &plan, &secrets, marker, group).await {
                 Ok(guarded) => return Process::guarded(guarded?),
                 Err(unusable) => tracing::debug!(%unusable, "no guard"),
             }

@@ -20,8 +20,8 @@ use zeroize::Zeroizing;
 
 use super::super::{
     before_exec,
-    child::{Plan, Secret, Spawner, noted, surround},
-    reap,
+    child::{Group, Plan, Secret, Spawner, noted, surround},
+    leaf, reap,
 };
 
 /// How long a guard may take to start what it is told.
@@ -61,15 +61,17 @@ pub(crate) async fn spawn(
     program: &Path,
     plan: &Plan,
     secrets: &[Secret],
-    tag: u64,
+    marker: &str,
+    group: Group,
 ) -> Result<io::Result<Guarded>, Unusable> {
     let told = Program {
-        leaf: None,
+        leaf: (group == Group::OfItsOwn).then(|| leaf::make(marker)).flatten().map(Into::into),
         variables: secrets.iter().map(|(name, value)| Variable::new(name.as_bytes(), value)).collect(),
         program: plan.program.clone().into_os_string(),
         arguments: plan.args.iter().map(Into::into).collect(),
     };
     let Some(text) = told.encode().map(Zeroizing::new) else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+    let tag = turnkeep_guard::tag_of(marker);
     let (around, guard) = (plan.clone(), program.to_owned());
     let spawned = spawner.there(move || {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;

@@ -24,3 +24,7 @@ pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: De
 pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
     false
 }
+
+pub(super) const fn kill_group(_which: &Which) {}
+
+pub(super) const fn remove_group(_which: &Which) {}

@@ -13,7 +13,7 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::{Answers, Kit, exit_of, files, not_done, screen::Kept};
 use crate::runtime::{
-    child::Plan,
+    child::{Group, Plan},
     process::{Pipes, Process},
     reap::{self, MARKER, TERMINAL},
     stdio::QUIET,
@@ -82,7 +82,7 @@ pub(super) async fn serve(start: Start, mut asks: mpsc::UnboundedReceiver<Ask>) 
     let Start { key, name, kit, command, kept, exit, answers } = start;
     let (what, where_to) = (command.program.clone(), command.directory.clone());
     let process = match plan(&name, &kit, command).await {
-        Ok(plan) => kit.spawner.spawn_guarded(plan, Vec::new(), &kit.marker).await.map_err(|error| {
+        Ok(plan) => kit.spawner.spawn_guarded(plan, Vec::new(), &kit.marker, Group::None).await.map_err(|error| {
             let why = if error.kind() == io::ErrorKind::NotFound { NotDoneWhy::NotFound } else { NotDoneWhy::Failed };
             not_done(why, format!("{what} could not be started in {}: {error}", where_to.display()))
         }),

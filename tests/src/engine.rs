@@ -27,6 +27,9 @@ pub enum Wish {
     },
     Create {
         folder: String,
+        /// The scripted agent's own, where it is left out.
+        #[serde(default)]
+        provider: Option<String>,
     },
     Send {
         session: u64,
@@ -34,6 +37,9 @@ pub enum Wish {
         text: String,
     },
     Interrupt {
+        session: u64,
+    },
+    Archive {
         session: u64,
     },
     Allow {
@@ -109,6 +115,13 @@ impl EngineAlone {
         i32::try_from(self.child.id()).unwrap_or(i32::MAX)
     }
 
+    /// Kills it without warning, and waits for its end.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill().context("killing the engine")?;
+        self.child.wait().context("waiting for the killed engine")?;
+        Ok(())
+    }
+
     /// When it was started.
     #[must_use]
     pub fn started(&self) -> Instant {
@@ -178,7 +191,7 @@ impl EngineAlone {
     /// Waits until the process has ended.
     pub fn wait_exit(&mut self) -> Result<ExitStatus> {
         let Heard::Gone = self.hear("end of the engine", |_, _| None::<()>)? else { bail!("a wish for nothing was heard") };
-        wait::until("end of the engine's process", || self.child.try_wait().ok()?)
+        wait::until_within(self.patience, "end of the engine's process", || self.child.try_wait().ok()?)
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod browser;
+pub mod chaos;
 pub mod desktop;
 pub mod engine;
 pub mod fake_agent;

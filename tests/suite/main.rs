@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod alone;
+mod chaos;
 mod conformance;
 mod crashes;
 mod harness;

@@ -54,7 +54,7 @@ impl Stage {
         yes(engine.until("account", signed_in)?)?;
         self.account = first(&engine.state["accounts"]).and_then(|(id, _)| id.parse().ok()).context("an account has a number")?;
         let folder = self.desktop.home().join("project").display().to_string();
-        yes(engine.ask(&Wish::Create { folder })?)?;
+        yes(engine.ask(&Wish::Create { folder, provider: None })?)?;
         engine.wish(&Wish::Quit);
         ensure!(engine.wait_exit()?.success(), "the first run ended badly: {:?}", engine.last);
         let items = self.desktop.keyring_items()?;

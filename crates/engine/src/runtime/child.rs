@@ -14,6 +14,7 @@ use super::{
     before_exec,
     guard::{self, Guards},
     process::Process,
+    reap,
 };
 
 /// What to start. Everything in it may be logged.
@@ -104,7 +105,15 @@ fn spawn(plan: &Plan, tag: Option<u64>) -> io::Result<Child> {
     command.args(&plan.args);
     surround(&mut command, plan);
     before_exec::prepare(&mut command, tag);
-    command.spawn()
+    noted(command.spawn()?)
+}
+
+/// Whoever asked for this child waits for it.
+pub(super) fn noted(child: Child) -> io::Result<Child> {
+    if let Some(pid) = child.id() {
+        reap::note_started(pid);
+    }
+    Ok(child)
 }
 
 /// Environment, streams and folder, as planned.

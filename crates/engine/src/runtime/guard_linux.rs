@@ -19,7 +19,7 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::super::{
     before_exec,
-    child::{Group, Plan, Spawner, surround},
+    child::{Group, Plan, Spawner, noted, surround},
     leaf, reap,
 };
 
@@ -77,7 +77,7 @@ pub(crate) async fn spawn(
         surround(&mut command, &around);
         command.env(GUARDS, "1");
         before_exec::prepare_guard(&mut command, Some(tag), theirs.as_fd());
-        let child = command.spawn()?;
+        let child = noted(command.spawn()?)?;
         ours.set_nonblocking(true)?;
         Ok((child, UnixStream::from_std(ours)?))
     });

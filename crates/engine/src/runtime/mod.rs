@@ -19,6 +19,7 @@ mod reap;
 mod socket;
 mod stdio;
 mod talk;
+mod undertaker;
 mod unread;
 
 pub(crate) use actor::{Actor, End, Order, Report, Start};
@@ -26,4 +27,5 @@ pub(crate) use child::{Plan, Spawner};
 pub(crate) use link::{Attach, attach};
 pub(crate) use reap::{GRACE, MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
 pub(crate) use stdio::{Fill, LastLines, Line, read_lines};
+pub(crate) use undertaker::bury_as_they_come;
 pub(crate) use unread::Unread;

@@ -11,13 +11,17 @@ mod system;
 #[path = "reap_other.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+#[path = "chase_linux.rs"]
+mod chase;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
 #[cfg(target_os = "linux")]
 pub(crate) use system::identity_of;
-pub(crate) use system::{become_subreaper, bury_adopted, identity};
+pub(crate) use system::{become_subreaper, bury_adopted, identity, note_started};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
@@ -27,9 +31,6 @@ pub(crate) const TERMINAL: &str = "TURNKEEP_TERMINAL";
 
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
-
-/// How long one that starts a successor and ends, again and again, is hunted between two looks.
-const HUNT: Duration = Duration::from_millis(20);
 
 /// How a process is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,7 @@ impl Which {
     fn tag(&self) -> Option<u64> {
         match self {
             Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
+            // What a command left that has neither the variable nor a parent is its runtime's, and ends with that.
             Self::Prefix(_) | Self::Terminal(_) => None,
         }
     }
@@ -129,22 +131,36 @@ async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<Proc
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
+/// The family as it is now, and how many were met that had been born while it was looked for; those are signalled already.
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, usize) {
+    let looked = tokio::task::spawn_blocking(move || {
+        #[cfg(target_os = "linux")]
+        let before = chase::last_born();
+        let alive = system::family(&which, &known, dead);
+        #[cfg(target_os = "linux")]
+        let met = chase::chase(&which, before, ask);
+        #[cfg(not(target_os = "linux"))]
+        let met = 0;
+        (alive, met)
+    });
+    looked.await.unwrap_or_default()
+}
+
 async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
     let begun = tokio::time::Instant::now();
     let mut wait = Duration::from_millis(5);
     let mut warned = false;
-    let mut killed = false;
     loop {
-        let alive = look(which.clone(), known.iter().cloned().collect(), dead).await;
-        if alive.is_empty() {
-            system::remove_group(&which);
-            return;
-        }
         let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
         if ask == Ask::Firmly {
             system::kill_group(&which);
+        }
+        let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
+        if alive.is_empty() && met == 0 {
+            system::remove_group(&which);
+            return;
         }
         let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
         // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.
@@ -153,10 +169,6 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
             if ask == Ask::Firmly || asked.insert(process.clone()) {
                 system::signal(process, ask);
             }
-        }
-        if ask == Ask::Firmly && std::mem::replace(&mut killed, true) {
-            let which = which.clone();
-            let _ = tokio::task::spawn_blocking(move || system::hunt(&which, HUNT)).await;
         }
         known.extend(alive);
         if begun.elapsed() > grace * 5 && !std::mem::replace(&mut warned, true) {

@@ -4,7 +4,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     sync::{LazyLock, Mutex, PoisonError},
-    time::{Duration, Instant},
 };
 
 use rustix::process::{
@@ -55,28 +54,9 @@ pub(super) fn remove_group(which: &Which) {
     }
 }
 
-/// Kill what fits and is born while we look. A process that starts a successor and ends lives shorter than a look at all
-/// processes takes; the number that the system gave away last says where to look instead.
-pub(super) fn hunt(which: &Which, time: Duration) {
-    let until = Instant::now() + time;
-    let mut last = last_pid();
-    while let (Some(from), Some(newest)) = (last, last_pid()) {
-        if Instant::now() >= until {
-            return;
-        }
-        // Numbers begin anew at some time; what is born then is found by the next look.
-        for pid in from.max(newest.saturating_sub(64))..=newest {
-            let Some(process) = identity(pid) else { continue };
-            if carries(pid, which) {
-                signal(&process, Ask::Firmly);
-            }
-        }
-        last = Some(newest);
-    }
-}
-
-fn last_pid() -> Option<u32> {
-    fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
+/// Whether it is there and has not ended.
+pub(super) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|it| !it.dead)
 }
 
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
@@ -104,7 +84,8 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
         .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|now| now.start_ticks == it.start_ticks))
         .map(|it| it.pid)
         .collect();
-    ours.extend(table.keys().copied().filter(|pid| carries(*pid, which)));
+    // The dead have no environment any more.
+    ours.extend(table.iter().filter(|(pid, it)| !it.dead && carries(**pid, which)).map(|(pid, _)| *pid));
     ours.remove(&us);
     loop {
         let more: Vec<u32> = table
@@ -136,8 +117,18 @@ fn bury(pid: u32) {
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
+/// What was started here, and is waited for by whoever has its handle.
+static STARTED: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Note a child of ours; those of which nothing is left are forgotten.
+pub(crate) fn note_started(pid: u32) {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|(pid, ticks)| stat(*pid).is_some_and(|it| it.start_ticks == *ticks));
+    started.extend(stat(pid).map(|it| (pid, it.start_ticks)));
+}
+
 /// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
-/// started in this application's own session is waited for by whoever started it.
+/// started by our spawner or in this application's own session is waited for by whoever started it.
 pub(crate) fn bury_adopted() {
     static SEEN: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
     let Some(ours) = stat(std::process::id()).map(|it| it.session) else { return };
@@ -146,6 +137,7 @@ pub(crate) fn bury_adopted() {
         .filter_map(|pid| Some((pid, stat(pid)?)))
         .filter(|(_, it)| it.dead && it.session != ours)
         .map(|(pid, it)| (pid, it.start_ticks))
+        .filter(|one| !STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(one))
         .collect();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (pid, _) in dead.intersection(&seen) {
@@ -190,7 +182,7 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     })
 }
 
-fn carries(pid: u32, which: &Which) -> bool {
+pub(super) fn carries(pid: u32, which: &Which) -> bool {
     let by_name = environment(pid).is_some_and(|environment| {
         environment.split(|byte| *byte == 0).any(|pair| {
             pair.strip_prefix(which.variable().as_bytes())
@@ -211,6 +203,8 @@ fn tagged(pid: u32, tag: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     #[test]

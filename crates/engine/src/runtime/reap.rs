@@ -154,13 +154,13 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
     let mut warned = false;
     loop {
         let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        if ask == Ask::Firmly {
+            system::kill_group(&which);
+        }
         let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
         if alive.is_empty() && met == 0 {
             system::remove_group(&which);
             return;
-        }
-        if ask == Ask::Firmly {
-            system::kill_group(&which);
         }
         let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
         // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.

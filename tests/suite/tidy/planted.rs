@@ -103,6 +103,7 @@ fn workspace(more: Vec<Member>) -> Vec<Member> {
         member("turnkeep-engine", &[("tokio", &["process"]), ("rusqlite", &[])]),
         member("turnkeep", &[("tauri", &[]), ("tokio", &["rt"])]),
         member("turnkeep-demo", &[("serde_json", &[])]),
+        member("turnkeep-guard", &[("libc", &[])]),
         member("xtask", &[]),
     ];
     sound.into_iter().chain(more).collect()

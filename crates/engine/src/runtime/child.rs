@@ -46,7 +46,7 @@ impl Spawner {
             let _inside = runtime.enter();
             while let Ok(Job { plan, secrets, answer }) = todo.recv() {
                 // Nobody waits any more: the child is dropped, its input closes, and its death signal stays armed.
-                let _ = answer.send(spawn(&plan, secrets));
+                let _ = answer.send(spawn(&plan, &secrets));
             }
         });
         if let Err(error) = started {
@@ -64,7 +64,7 @@ impl Spawner {
     }
 }
 
-fn spawn(plan: &Plan, secrets: Vec<Secret>) -> io::Result<Child> {
+fn spawn(plan: &Plan, secrets: &[Secret]) -> io::Result<Child> {
     let mut command = tokio::process::Command::new(&plan.program);
     command
         .args(&plan.args)
@@ -73,7 +73,7 @@ fn spawn(plan: &Plan, secrets: Vec<Secret>) -> io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    for (name, value) in &secrets {
+    for (name, value) in secrets {
         command.env(name, variable(value)?);
     }
     if let Some(directory) = &plan.directory {

@@ -3,6 +3,7 @@
 //! The engine is driven at its handle, as a window does. What a real program cannot be made to do, a relay in front of it does.
 
 mod agents;
+mod before;
 mod cases;
 mod controls;
 mod ends;
@@ -76,6 +77,9 @@ macro_rules! agents {
                 a_sign_out_lets_the_running_turn_finish in cases,
                 what_is_not_declared_is_refused in cases,
                 its_client_serves_it_within_limits in cases,
+                what_it_knows_is_listed_and_gone_on_with in before,
+                a_fork_goes_on_by_itself in before,
+                its_commands_are_told in before,
                 killed_in_a_turn in ends,
                 killed_while_idle in ends,
                 nonsense_does_no_harm in ends,

@@ -12,7 +12,7 @@ use super::Case;
 use super::rig::{Rig, no};
 
 /// A case with nothing between the engine and the agent.
-const fn plain(name: &'static str, check: fn(&mut Rig) -> Result<()>) -> Case {
+pub(super) const fn plain(name: &'static str, check: fn(&mut Rig) -> Result<()>) -> Case {
     Case { name, relay: |_, _| None, check }
 }
 
@@ -225,6 +225,18 @@ pub(super) const a_sign_out_lets_the_running_turn_finish: Case = plain("a sign-o
     Ok(())
 });
 
+fn fork(of: &ThreadRef) -> AgentCommand {
+    AgentCommand::OpenSession {
+        session: SessionId(2),
+        thread: None,
+        fork_of: Some(of.clone()),
+        history: false,
+        folder: "/".to_owned(),
+        settings: SessionSettings::default(),
+        goal: None,
+    }
+}
+
 /// Each capability that is not declared is refused by the agent's machine; each that is declared has a case that uses it.
 pub(super) const what_is_not_declared_is_refused: Case = plain("what is not declared is refused", |rig| {
     let session = rig.session()?;
@@ -241,6 +253,8 @@ pub(super) const what_is_not_declared_is_refused: Case = plain("what is not decl
         ("steer", declared.steer, AgentCommand::Steer { session, turn, message: message.clone(), text }),
         ("interrupt", declared.interrupt, AgentCommand::Interrupt { session, turn }),
         ("goals", declared.goals == Goals::Native, AgentCommand::SetGoal { session, goal }),
+        ("threads", declared.threads, AgentCommand::ListThreads { ask: 1, cursor: None }),
+        ("fork", declared.fork, fork(&thread)),
         ("history probe", declared.history_probe, AgentCommand::Probe { session, thread, turn, message }),
     ];
     for (what, declared, command) in commands {

@@ -28,5 +28,7 @@ export default defineConfig(({ mode }) => ({
     include: ["tests/**/*.test.ts"],
     setupFiles: ["tests/setup.ts"],
     restoreMocks: true,
+    // A busy machine is no failure.
+    testTimeout: 60_000,
   },
 }));

@@ -7,13 +7,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::wait::{self, PATIENCE};
+
+/// Names a file: for as long as that is there, the disk keeps nothing of what is written to it.
+pub const DISK_FAILS: &str = "ENGINE_ALONE_DISK_FAILS";
 
 /// What the engine is asked for, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub enum Wish {
     },
     Create {
         folder: String,
+        /// The scripted agent's own, where it is left out.
+        #[serde(default)]
+        provider: Option<String>,
     },
     Send {
         session: u64,
@@ -33,7 +39,14 @@ pub enum Wish {
     Interrupt {
         session: u64,
     },
+    Archive {
+        session: u64,
+    },
     Allow {
+        approval: u64,
+    },
+    /// From a notification.
+    Deny {
         approval: u64,
     },
     SignOut {
@@ -61,6 +74,8 @@ pub struct EngineAlone {
     started: Instant,
     /// The newest state.
     pub state: Value,
+    /// How long anything is waited for.
+    pub patience: Duration,
     /// Why it holds still, if so.
     pub trouble: Option<String>,
     /// The highest number of a change that it showed or acknowledged.
@@ -91,13 +106,20 @@ impl EngineAlone {
                 }
             }
         });
-        Ok(Self { child, input, lines, started, state: Value::Null, trouble: None, seen: 0, last: None })
+        Ok(Self { child, input, lines, started, patience: PATIENCE, state: Value::Null, trouble: None, seen: 0, last: None })
     }
 
     /// The process number.
     #[must_use]
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap_or(i32::MAX)
+    }
+
+    /// Kills it without warning, and waits for its end.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill().context("killing the engine")?;
+        self.child.wait().context("waiting for the killed engine")?;
+        Ok(())
     }
 
     /// When it was started.
@@ -114,7 +136,7 @@ impl EngineAlone {
 
     /// Waits for a line for which `look` gives something; states are remembered on the way.
     pub fn hear<T>(&mut self, what: &str, mut look: impl FnMut(&Self, &Value) -> Option<T>) -> Result<Heard<T>> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         loop {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
@@ -169,7 +191,7 @@ impl EngineAlone {
     /// Waits until the process has ended.
     pub fn wait_exit(&mut self) -> Result<ExitStatus> {
         let Heard::Gone = self.hear("end of the engine", |_, _| None::<()>)? else { bail!("a wish for nothing was heard") };
-        wait::until("end of the engine's process", || self.child.try_wait().ok()?)
+        wait::until_within(self.patience, "end of the engine's process", || self.child.try_wait().ok()?)
     }
 }
 

@@ -5,9 +5,12 @@
 
 pub mod agent;
 pub mod browser;
+pub mod chaos;
 pub mod desktop;
 pub mod engine;
 pub mod fake_agent;
+#[cfg(target_os = "linux")]
+pub mod guard;
 pub mod mock_model;
 pub mod process;
 pub mod real_codex;

@@ -2,7 +2,7 @@
 //! run passes without one; after each the next start must make good.
 
 mod check;
-mod stage;
+pub(crate) mod stage;
 
 use anyhow::{Result, ensure};
 use harness::engine::{EngineAlone, Heard, Wish};

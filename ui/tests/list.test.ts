@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NOW, command, session, snapshot } from "../src/lib/demo/data";
-import { arrange, matches, tilde } from "../src/lib/list";
+import { arrange, matches, placed, tilde } from "../src/lib/list";
 import { settle, stage } from "./stage";
 
 const ids = (sections: ReturnType<typeof arrange>) => Object.fromEntries(sections.map((s) => [s.group, s.ids]));
@@ -145,4 +145,15 @@ it("writes the home folder as a tilde, and no other", () => {
   expect(tilde("/root", "/")).toBe("/root");
   expect(matches("Tax ROUND", ["Round per tax line", null])).toBe(true);
   expect(matches("tax codes", ["Round per tax line"])).toBe(false);
+});
+
+it("a file is named from where the session works, and whole where it lies elsewhere", () => {
+  const place = (path: string) => placed(path, "/home/maria/src", "/home/maria");
+  expect(place("/home/maria/src/a/b.md")).toBe("a/b.md");
+  expect(place("/home/maria/src-2/b.md")).toBe("~/src-2/b.md");
+  expect(place("/etc/passwd")).toBe("/etc/passwd");
+  expect(place("/home/maria/src/../.ssh/config")).toBe("~/src/../.ssh/config");
+  expect(place("/home/maria/src//etc/passwd")).toBe("~/src//etc/passwd");
+  expect(place("b.md")).toBe("b.md");
+  expect(placed("/etc/passwd", "/", "/home/maria")).toBe("/etc/passwd");
 });

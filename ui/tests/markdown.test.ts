@@ -123,7 +123,7 @@ describe("hostile text", () => {
       { type: "webSearch", query: x }, { type: "notice", text: x }, { type: "error", failure }, { type: "other", kind: x, text: x }, { type: "compaction" },
     ];
     for (const body of bodies) {
-      const { container } = render(Row, { props: { entry: { ordinal: 1, id: "1", turn: "t", completed: true, at: 0, body } } });
+      const { container } = render(Row, { props: { folder: "/home/maria", entry: { ordinal: 1, id: "1", turn: "t", completed: true, at: 0, body } } });
       for (const button of container.querySelectorAll<HTMLElement>("[aria-expanded]")) button.click();
       expect(offences(container), body.type).toEqual([]);
       expect(container.textContent, body.type).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u001b]/);

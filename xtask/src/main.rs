@@ -1,7 +1,8 @@
-//! The two commands of the project: `cargo xtask run` and `cargo xtask test`.
+//! The commands of the project: `cargo xtask run`, `cargo xtask test` and `cargo xtask chaos`.
 //!
 //! They change nothing outside the checkout except system packages, and those only with consent.
 
+mod chaos;
 mod command;
 mod packages;
 mod run;
@@ -20,11 +21,15 @@ cargo xtask test [--yes] [--fast]
     Everything that CI runs: formatting, lints, the interface's and all other tests, with the real agents in a
     real desktop. As root, or with --yes, missing packages are installed without a question.
     --fast: no lints, no desktop, no real agents.
+cargo xtask chaos [<rounds>]
+    Ends the application, its guards and its agents in every way, each so many times (1000), with trees of processes that
+    do not want to end; prints what was left and how long it took, with the guards and without.
 ";
 
 /// What the person said on the command line.
 #[derive(Debug, Default, Clone, Copy)]
 struct Options {
+    rounds: Option<u32>,
     yes: bool,
     fast: bool,
     release: bool,
@@ -39,6 +44,7 @@ fn main() -> ExitCode {
             "--yes" => options.yes = true,
             "--fast" => options.fast = true,
             "--release" => options.release = true,
+            _ if command == "chaos" && word.parse::<u32>().is_ok_and(|rounds| rounds > 0) => options.rounds = word.parse().ok(),
             _ => {
                 complain(&format!("unknown option {word}\n{HELP}"));
                 return ExitCode::from(2);
@@ -48,6 +54,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "run" => run::run(options),
         "test" => test::test(options),
+        "chaos" => chaos::chaos(options),
         _ => {
             complain(HELP);
             return ExitCode::from(2);

@@ -24,10 +24,10 @@ pub(crate) fn run(options: Options) -> Result<ExitCode> {
     packages::ensure_node()?;
     ui::install("ui")?;
     ui::build()?;
-    let mut words = vec!["run", "--package", "turnkeep", "--features", "custom-protocol"];
-    if options.release {
-        words.push("--release");
-    }
+    let release: &[&str] = if options.release { &["--release"] } else { &[] };
+    // The application looks for it beside itself.
+    command::run(&mut command::cargo(&[&["build", "--package", "turnkeep-guard"], release].concat()))?;
+    let words = [&["run", "--package", "turnkeep", "--features", "custom-protocol"], release].concat();
     let status = command::cargo(&words).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,6 +5,7 @@
 
 mod acp;
 mod codex;
+pub mod errand;
 pub mod jsonrpc;
 pub mod port;
 mod server;

@@ -11,6 +11,8 @@ use turnkeep_model::{
     state::AccountKind,
 };
 
+use crate::errand::{Errand, Outcome};
+
 /// Milliseconds of a clock that never goes back; only differences mean anything.
 pub type Clock = u64;
 
@@ -223,6 +225,8 @@ pub enum Frame {
 pub enum Out {
     Send(Frame),
     Event(AgentEvent),
+    /// Do this for the agent, and tell [`Protocol::served`] what came of it.
+    Serve(Errand),
     /// Call [`Protocol::wake`] at this time; a later one replaces it.
     WakeAt(Clock),
     /// The process must be stopped: it cannot be talked to. Why, for the record.
@@ -247,6 +251,11 @@ pub trait Protocol: Send + std::fmt::Debug {
 
     /// The time asked for by [`Out::WakeAt`] has come.
     fn wake(&mut self, now: Clock);
+
+    /// What came of an errand that was asked for by [`Out::Serve`]; told once, unless the transport closes before.
+    fn served(&mut self, now: Clock, key: u64, outcome: Outcome) {
+        let _ = (now, key, outcome);
+    }
 
     /// The transport closed; every open turn ends as failed with this record (session, thread, turn and state filled in here).
     fn closed(&mut self, now: Clock, record: TransportRecord);

@@ -125,7 +125,7 @@ async fn version(found: &Found, environment: &Environment, spawner: &Spawner, ma
         environment: variables,
         directory: environment.home(),
     };
-    let mut child = match spawner.spawn(plan, Vec::new()).await {
+    let mut child = match spawner.spawn(plan).await {
         Ok(child) => child,
         Err(error) => {
             tracing::warn!(%error, program = %found.program.display(), "a program that was found could not be started");

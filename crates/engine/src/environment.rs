@@ -317,7 +317,7 @@ async fn ask(spawner: &Spawner, shell: &Path, own: &Environment, marker: &str) -
     environment.insert("TURNKEEP_RESOLVING_ENVIRONMENT".to_owned(), "1".to_owned());
     environment.insert("TERM".to_owned(), "dumb".to_owned());
     let plan = Plan { program: shell.to_owned(), args: arguments(shell, &command), environment, directory: own.home() };
-    let mut child = spawner.spawn(plan, Vec::new()).await.map_err(|error| format!("could not be started ({error})"))?;
+    let mut child = spawner.spawn(plan).await.map_err(|error| format!("could not be started ({error})"))?;
     drop(child.stdin.take());
     let answer = async {
         let (_keep, give_up) = oneshot::channel();

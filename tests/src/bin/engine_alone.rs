@@ -2,6 +2,10 @@
 //!
 //! It adds nothing to the engine and hides nothing of it, so that a test may end it wherever it likes.
 
+#[cfg(target_os = "linux")]
+#[path = "engine_alone/failing_disk.rs"]
+mod failing_disk;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,6 +15,7 @@ use anyhow::{Context, Result};
 use harness::engine::Wish;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::signal::unix::{SignalKind, signal};
 use turnkeep_engine::{Ack, Config, Ended, Engine, Handle, Notice, Places, Refused};
 use turnkeep_model::port::{Answer, Choice, SessionSettings};
 use turnkeep_model::state::Asker;
@@ -22,7 +27,13 @@ fn main() -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     // What a login shell would say.
     let environment: BTreeMap<String, String> = std::env::vars().collect();
-    let config = Config { places: Places::below(&root), agents: turnkeep_agents::builtin(), environment: Some(environment) };
+    let places = Places::below(&root);
+    // The person's own agents; with the word `own`, no others.
+    let mut agents = turnkeep_engine::own_agents::all(&places).all;
+    if arguments.next().is_some_and(|word| word == "own") {
+        agents.drain(..turnkeep_agents::builtin().len());
+    }
+    let config = Config { places, agents, environment: Some(environment) };
     let (engine, handle) = match Engine::start(config) {
         Ok(started) => started,
         Err(why) => {
@@ -45,8 +56,11 @@ async fn drive(handle: &Handle) -> Result<Ended> {
     let mut notices = handle.notifications().context("the notifications were taken already")?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut open = true;
+    let mut terminate = signal(SignalKind::terminate()).context("listening to SIGTERM")?;
     loop {
         tokio::select! {
+            // As the application does: a quit, and twice a forced one.
+            Some(()) = terminate.recv() => handle.quit(None),
             ended = handle.exited() => return Ok(ended),
             changed = snapshots.changed() => if changed.is_ok() {
                 let snapshot = snapshots.borrow_and_update().clone();
@@ -68,12 +82,15 @@ async fn drive(handle: &Handle) -> Result<Ended> {
 async fn do_it(handle: &Handle, wish: Wish) -> Result<()> {
     let done = match wish {
         Wish::SignIn { key } => handle.sign_in_with_key(provider(), None, "work".to_owned(), key.into()).await,
-        Wish::Create { folder } => {
-            handle.create_session(provider(), folder, "Alone".to_owned(), SessionSettings::default(), None).await
+        Wish::Create { folder, provider: of } => {
+            let provider = of.map_or_else(provider, ProviderId::new);
+            handle.create_session(provider, folder, "Alone".to_owned(), SessionSettings::default(), None).await
         }
         Wish::Send { session, message, text } => handle.send(SessionId(session), MessageId::new(message), text).await,
         Wish::Interrupt { session } => handle.interrupt(SessionId(session)).await,
+        Wish::Archive { session } => handle.submit(Input::Archive { session: SessionId(session), archived: true }).await,
         Wish::Allow { approval } => handle.answer(ApprovalId(approval), Answer::Choice(Choice::Allow), Asker::Window).await,
+        Wish::Deny { approval } => handle.answer(ApprovalId(approval), Answer::Choice(Choice::Deny), Asker::Notification).await,
         Wish::SignOut { account } => handle.submit(Input::SignOut { account: AccountId(account), now: false }).await,
         Wish::Quit => {
             handle.quit(None);

@@ -105,6 +105,7 @@ impl Rig {
 
     /// Starts the engine; the agent is there and somebody is signed in when this returns.
     pub(super) fn launch(&mut self) -> Result<()> {
+        harness::guard::built()?;
         let agent = turnkeep_agents::agent(&self.candidate.provider()).context("the agent is not built in")?;
         let card = Card { program: ProgramSource::Path(self.path("bin/agent")), ..agent.card().clone() };
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
@@ -190,7 +191,7 @@ impl Rig {
                 match out {
                     Out::Send(Frame::Text(text)) => process.send_raw(format!("{text}\n").as_bytes())?,
                     Out::Event(AgentEvent::Ready { .. }) => return Ok(machine),
-                    Out::Send(Frame::WithSecret { .. }) | Out::Event(_) | Out::WakeAt(_) => {}
+                    Out::Send(Frame::WithSecret { .. }) | Out::Event(_) | Out::Serve(_) | Out::WakeAt(_) => {}
                     Out::Stop { why } => bail!("it cannot be talked to: {why}"),
                 }
             }

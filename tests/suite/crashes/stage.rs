@@ -6,26 +6,26 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use harness::desktop::{Desktop, Keyring, KeyringItem, Notifier, Options, Tray};
-use harness::engine::{EngineAlone, Heard, Wish};
+use harness::engine::{DISK_FAILS, EngineAlone, Heard, Wish};
 use harness::fake_agent::{Action, FakeAgent, Script};
 use harness::process::{self, Row};
 use harness::wait;
 use serde_json::Value;
 
 /// Stands in a script for the file whose being there lets a held turn go on.
-pub(super) const GATE: &str = "$gate";
+pub(crate) const GATE: &str = "$gate";
 /// The name of the variable that asks for a crash.
 const CRASH_AT: &str = "TURNKEEP_CRASH_AT";
 
-pub(super) struct Stage {
-    pub(super) desktop: Desktop,
-    pub(super) fake: FakeAgent,
+pub(crate) struct Stage {
+    pub(crate) desktop: Desktop,
+    pub(crate) fake: FakeAgent,
     account: u64,
     key: (KeyringItem, Vec<u8>),
 }
 
 impl Stage {
-    pub(super) fn new(script: &Script) -> Result<Self> {
+    pub(crate) fn new(script: &Script) -> Result<Self> {
         let options = Options { tray: Tray::None, notifier: Notifier::None, keyring: Keyring::Unlocked, ..Options::default() };
         let desktop = Desktop::start(options)?;
         let mut script = script.clone();
@@ -54,7 +54,7 @@ impl Stage {
         yes(engine.until("account", signed_in)?)?;
         self.account = first(&engine.state["accounts"]).and_then(|(id, _)| id.parse().ok()).context("an account has a number")?;
         let folder = self.desktop.home().join("project").display().to_string();
-        yes(engine.ask(&Wish::Create { folder })?)?;
+        yes(engine.ask(&Wish::Create { folder, provider: None })?)?;
         engine.wish(&Wish::Quit);
         ensure!(engine.wait_exit()?.success(), "the first run ended badly: {:?}", engine.last);
         let items = self.desktop.keyring_items()?;
@@ -76,12 +76,12 @@ impl Stage {
         self.desktop.folder().join("gate")
     }
 
-    pub(super) fn account(&self) -> u64 {
+    pub(crate) fn account(&self) -> u64 {
         self.account
     }
 
     /// Everything as it was after the sign-in.
-    pub(super) fn reset(&mut self) -> Result<()> {
+    pub(crate) fn reset(&mut self) -> Result<()> {
         for folder in [self.root(), self.desktop.home().join(".codex")] {
             if folder.exists() {
                 fs::remove_dir_all(folder)?;
@@ -101,44 +101,59 @@ impl Stage {
     }
 
     /// Starts the engine; it crashes at the point, if one is given.
-    pub(super) fn start(&self, crash_at: Option<u64>) -> Result<EngineAlone> {
+    pub(crate) fn start(&self, crash_at: Option<u64>) -> Result<EngineAlone> {
+        EngineAlone::start(self.engine()?.envs(crash_at.map(|point| (CRASH_AT, point.to_string()))))
+    }
+
+    /// Starts the engine; nothing that it writes is kept for as long as this file is there.
+    pub(crate) fn start_on_a_disk_that_fails(&self, while_there: &Path) -> Result<EngineAlone> {
+        EngineAlone::start(self.engine()?.env(DISK_FAILS, while_there))
+    }
+
+    fn engine(&self) -> Result<Command> {
+        harness::guard::built()?;
         let mut command: Command = self.desktop.command(env!("CARGO_BIN_EXE_engine_alone"));
         let log = fs::File::options().create(true).append(true).open(self.desktop.logs().join("engine.log"))?;
         command
             .arg(self.root())
             .env("PATH", format!("{}:/usr/bin:/bin", self.fake.bin().display()))
             .env("CODEX_HOME", self.desktop.home().join(".codex"))
-            .envs(crash_at.map(|point| (CRASH_AT, point.to_string())))
             .stderr(Stdio::from(log));
-        EngineAlone::start(&mut command)
+        Ok(command)
     }
 
     /// Lets the held turn go on, in this run and in the next ones.
-    pub(super) fn open_gate(&self) -> Result<()> {
+    pub(crate) fn open_gate(&self) -> Result<()> {
         fs::write(self.gate(), b"").context("opening the gate")
     }
 
     /// The agent's processes that live, whoever their parent is now.
-    pub(super) fn agents(&self) -> Vec<Row> {
+    pub(crate) fn agents(&self) -> Vec<Row> {
         let mark = self.desktop.folder().join("fake/script.json").display().to_string();
         let all = process::descendants(process::me()).into_iter();
         all.filter(|row| process::environment(row.pid).iter().any(|entry| entry.contains(&mark))).collect()
     }
 
-    pub(super) fn no_agent_is_left(&self) -> Result<()> {
+    pub(crate) fn no_agent_is_left(&self) -> Result<()> {
         wait::until("end of every agent process", || self.agents().is_empty().then_some(()))
             .with_context(|| format!("{:?}", self.agents()))
     }
 
+    /// What the agent's next process does; one that runs goes on as it is.
+    pub(crate) fn fake_will_be(&self, script: &Script) -> Result<()> {
+        FakeAgent::install(Path::new(env!("CARGO_BIN_EXE_fake_agent")), &self.desktop.folder().join("fake"), script)?;
+        Ok(())
+    }
+
     /// How often the agent was given this message.
-    pub(super) fn given(&self, message: &str) -> usize {
+    pub(crate) fn given(&self, message: &str) -> usize {
         let text = format!("text of {message}");
         let all = ["turn/start", "turn/steer"].into_iter().flat_map(|method| self.fake.received(method));
         all.filter(|one| one["params"]["input"][0]["text"] == text.as_str()).count()
     }
 }
 
-pub(super) fn yes<T>(heard: Heard<T>) -> Result<T> {
+pub(crate) fn yes<T>(heard: Heard<T>) -> Result<T> {
     match heard {
         Heard::Yes(it) => Ok(it),
         Heard::Gone => anyhow::bail!("the engine ended"),
@@ -149,12 +164,12 @@ fn first(map: &Value) -> Option<(&String, &Value)> {
     map.as_object().and_then(|map| map.iter().next())
 }
 
-pub(super) fn session_of(state: &Value) -> Option<u64> {
+pub(crate) fn session_of(state: &Value) -> Option<u64> {
     first(&state["sessions"]).and_then(|(id, _)| id.parse().ok())
 }
 
 /// The question that waits for an answer.
-pub(super) fn approval_of(state: &Value) -> Option<u64> {
+pub(crate) fn approval_of(state: &Value) -> Option<u64> {
     let all = state["approvals"].as_object()?;
     all.iter().find(|(_, approval)| approval["state"] == "Pending").and_then(|(id, _)| id.parse().ok())
 }

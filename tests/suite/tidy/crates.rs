@@ -16,12 +16,14 @@ pub(super) struct Need {
 }
 
 /// The whole of what these crates may need.
-const ONLY: [(&str, &[&str]); 5] = [
+const ONLY: [(&str, &[&str]); 6] = [
     ("turnkeep-model", &["serde", "thiserror"]),
     ("turnkeep-agents", &["turnkeep-model", "serde", "serde_json", "thiserror", "url", "memchr", "sha2"]),
     ("turnkeep-view", &["turnkeep-model", "turnkeep-agents", "serde", "serde_json"]),
     // A program of its own: it knows nothing of what supervises it.
     ("turnkeep-demo", &["serde_json"]),
+    // One runs beside every agent.
+    ("turnkeep-guard", &["libc", "rustix"]),
     ("xtask", &["anyhow"]),
 ];
 

@@ -398,5 +398,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     folder.pop();
     let program = folder.join("turnkeep");
     ensure!(program.exists(), "{} is not there: build it with `cargo build -p turnkeep`", program.display());
+    // It lies beside the application.
+    harness::guard::built()?;
     Ok(program)
 }

@@ -66,6 +66,12 @@ export function matches(query: string, texts: readonly (string | null)[]): boole
   return query.toLocaleLowerCase().split(/\s+/).every((word) => hay.includes(word));
 }
 
+/** A file as one names it from where a session works; one that lies elsewhere, or pretends not to, is named whole. */
+export function placed(path: string, folder: string, home: string): string {
+  const below = folder.length > 1 && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : "";
+  return below !== "" && below.split("/").every((part) => part !== "" && part !== "..") ? below : tilde(path, home);
+}
+
 /** The tilde form of a folder, as people write it. */
 export function tilde(path: string, home: string): string {
   if (home.length > 1 && (path === home || path.startsWith(`${home}/`))) return `~${path.slice(home.length)}`;

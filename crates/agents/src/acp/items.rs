@@ -9,6 +9,7 @@ use turnkeep_model::{
 };
 
 use super::{diff, wire};
+use crate::errand::Screen;
 
 /// Bytes of one text that are kept.
 pub(super) const KEPT: usize = 1 << 20;
@@ -58,6 +59,21 @@ impl ToolCall {
         ];
         let code = exits.into_iter().flatten().find_map(Value::as_i64).and_then(|code| i32::try_from(code).ok());
         self.exit_code = code.or(self.exit_code);
+    }
+
+    /// Whether a terminal of ours is part of what it shows.
+    pub(super) fn shows_terminal(&self, terminal: &str) -> bool {
+        let named = |part: &Value| {
+            part.get("type").and_then(Value::as_str) == Some("terminal")
+                && part.get("terminalId").and_then(Value::as_str) == Some(terminal)
+        };
+        self.content.iter().any(named)
+    }
+
+    /// Take in what its terminal shows.
+    pub(super) fn screen(&mut self, screen: &Screen) {
+        self.terminal.clone_from(&screen.text);
+        self.exit_code = screen.exit.as_ref().and_then(|exit| exit.code).or(self.exit_code);
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -6,6 +6,7 @@
 mod asks;
 pub mod configured;
 mod diff;
+mod errands;
 mod items;
 mod protocol;
 mod quirks;

@@ -212,7 +212,7 @@ async fn whole<M: Machine, O: Outside, C: Clock>(
             Ended::Quit
         }
         Err(Stop::Trouble(trouble)) => {
-            tracing::error!(message = trouble.message, "the supervisor stopped");
+            tracing::warn!(message = trouble.message, "the supervisor stopped");
             feed.trouble(Some(trouble.clone()));
             shut(outside).await;
             // Whoever asks is told; nobody is left waiting.

@@ -342,6 +342,7 @@ impl<M: Machine, O: Outside, C: Clock> Loop<M, O, C> {
 
 /// Something that cannot happen did.
 fn bug(what: &str) -> Trouble {
+    tracing::error!(what, "a defect");
     Trouble {
         passing: false,
         message: format!("Turnkeep met a defect of its own and stopped so that nothing is done wrongly ({what}): start it again"),

@@ -3,7 +3,7 @@
 //! Owns everything of the child and shares nothing. Decides only when a process counts as failed, by the figures of its
 //! launch plan.
 
-use tokio::{process::Child, sync::mpsc};
+use tokio::sync::mpsc;
 use turnkeep_agents::{Launch, Protocol};
 use turnkeep_model::{
     port::{AgentCommand, AgentEvent, Failure, FailureClass, TransportRecord},
@@ -12,6 +12,8 @@ use turnkeep_model::{
 
 use super::{
     child::{Plan, Spawner},
+    errands::{Errands, Kit},
+    process::{Pipes, Process},
     reap,
     stdio::{Fill, LONGEST_LINE, LastLines, Line, read_lines, write_frames},
     talk::{Channels, Over, Pipe, Talk},
@@ -66,8 +68,7 @@ pub(crate) struct Actor<T> {
     pub(super) talk: Talk<T>,
     pub(super) launch: Launch,
     pub(super) marker: String,
-    pub(super) child: Child,
-    pub(super) identity: Option<ProcessIdentity>,
+    pub(super) process: Process,
     pub(super) errors: Pipe,
     pub(super) last_lines: LastLines,
 }
@@ -102,7 +103,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let plan = Plan {
             program: launch.program.path.clone(),
             args: launch.args.clone(),
-            environment,
+            environment: environment.clone(),
             directory: launch.directory.clone(),
         };
         // As late as it can be, and only to this process.
@@ -113,27 +114,26 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 Err(failure) => return End::NotStarted(failure),
             }
         }
-        let mut child = match spawner.spawn(plan, secrets).await {
-            Ok(child) => child,
+        let mut process = match spawner.spawn_guarded(plan, secrets, &marker).await {
+            Ok(process) => process,
             Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };
-        let identity = child.id().and_then(reap::identity);
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
+        let Some(Pipes { stdin, stdout, stderr }) = process.pipes.take() else {
             return End::NotStarted(start_failed(format!("{name} was started without its pipes."), None));
         };
-        if let Some(identity) = &identity {
+        if let Some(identity) = &process.identity {
             tell(Report::Started(identity.clone()));
         }
         let (frames, trouble) = write_frames(stdin, fill);
         let output = pipe(stdout, LONGEST_LINE);
         let errors = pipe(stderr, LONGEST_ERROR_LINE);
+        let errands = Errands::new(Some(Kit { spawner: spawner.clone(), environment, marker: marker.clone() }));
         let channels = Channels { frames: Some(frames), trouble, output };
         let mut actor = Self {
-            talk: Talk::new(name, protocol, launch.ready_within, channels, unread, tell),
+            talk: Talk::new(name, protocol, launch.ready_within, channels, errands, unread, tell),
             launch,
             marker,
-            child,
-            identity,
+            process,
             errors,
             last_lines,
         };
@@ -154,7 +154,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                     Some(Over::Refused(failure)) => return Why::Refused(failure),
                 },
                 line = self.errors.next() => self.note(line),
-                status = self.child.wait() => return Why::Exited(status),
+                status = self.process.wait() => return Why::Exited(status),
             }
         }
     }

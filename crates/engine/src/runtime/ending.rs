@@ -24,12 +24,16 @@ const HURRY: Duration = Duration::from_millis(500);
 /// How long the last output is waited for at most, once the process has ended.
 const LAST_OUTPUT: Duration = Duration::from_secs(3);
 
+/// What is said where a guard is gone before its runtime.
+const GUARD_ENDED: &str = "the program that holds its processes together was ended";
+
 type Orders = mpsc::UnboundedReceiver<Order>;
 
 impl<T: FnMut(Report) + Send> Actor<T> {
     pub(super) async fn end(mut self, why: Why, orders: &mut Orders) -> End {
         let was_ready = self.talk.is_ready();
-        let mut known: Vec<_> = self.identity.iter().cloned().collect();
+        let mut known: Vec<_> = self.process.identity.iter().cloned().collect();
+        self.talk.errands.shut();
         let mut how = String::new();
         let mut running_at_close = false;
         let mut refused = None;
@@ -38,14 +42,14 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         let status = match why {
             Why::Exited(status) => status,
             Why::Asked { .. } => {
-                known = reap::family(self.marker.clone(), known).await;
+                known = self.process.family(&self.marker).await;
                 self.stop(&mut hurry, orders).await
             }
-            Why::OutputClosed => match tokio::time::timeout(AFTER_OUTPUT, self.child.wait()).await {
+            Why::OutputClosed => match tokio::time::timeout(AFTER_OUTPUT, self.process.wait()).await {
                 Ok(status) => status,
                 Err(_) => {
                     running_at_close = true;
-                    known = reap::family(self.marker.clone(), known).await;
+                    known = self.process.family(&self.marker).await;
                     self.stop(&mut true, orders).await
                 }
             },
@@ -53,11 +57,14 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 running_at_close = true;
                 how.clone_from(&failure.message);
                 refused = Some(failure);
-                known = reap::family(self.marker.clone(), known).await;
+                known = self.process.family(&self.marker).await;
                 self.stop(&mut true, orders).await
             }
         };
         let held_open = self.read_to_the_end().await;
+        if self.process.lost_its_guard() {
+            how = GUARD_ENDED.to_owned();
+        }
         if how.is_empty() {
             how = match (&self.talk.channels.output.error, held_open) {
                 (Some(error), _) => error.clone(),
@@ -70,7 +77,8 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             self.talk.protocol.closed(clock::boot(), record.clone());
             let _ = self.talk.pump();
         }
-        reap::sweep(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
+        self.process.end(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
+        self.talk.errands.gone().await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
         if asked {
             return End::Gone { closed: None };
@@ -92,17 +100,17 @@ impl<T: FnMut(Report) + Send> Actor<T> {
         if !*hurry && let Some(status) = self.wait(eof_grace, Some((&mut *orders, &mut *hurry))).await {
             return status;
         }
-        self.signal(Ask::Politely);
+        self.process.ask(Ask::Politely);
         let waited = if *hurry { self.wait(HURRY, None).await } else { self.wait(reap::GRACE, Some((orders, hurry))).await };
         if let Some(status) = waited {
             return status;
         }
-        self.signal(Ask::Firmly);
+        self.process.ask(Ask::Firmly);
         loop {
             if let Some(status) = self.wait(reap::GRACE * 5, None).await {
                 return status;
             }
-            tracing::warn!(agent = self.talk.name, pid = self.child.id(), "a killed process does not end; waiting on");
+            tracing::warn!(agent = self.talk.name, process = ?self.process.identity, "a killed process does not end; waiting on");
         }
     }
 
@@ -118,7 +126,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 }
             };
             tokio::select! {
-                status = self.child.wait() => return Some(status),
+                status = self.process.wait() => return Some(status),
                 line = next_bearable(&self.talk.unread, &mut self.talk.channels.output) => self.talk.receive(line),
                 line = self.errors.next() => self.note(line),
                 order = order => match order {
@@ -136,18 +144,6 @@ impl<T: FnMut(Report) + Send> Actor<T> {
                 },
                 () = tokio::time::sleep_until(until) => return None,
             }
-        }
-    }
-
-    fn signal(&self, ask: Ask) {
-        if let Some(identity) = &self.identity {
-            reap::signal(identity, ask);
-        }
-        // Where a process has no identity, the handle that is held is the proof that it has not been waited for.
-        #[cfg(all(unix, not(target_os = "linux")))]
-        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) {
-            let signal = if ask == Ask::Politely { rustix::process::Signal::TERM } else { rustix::process::Signal::KILL };
-            let _ = rustix::process::kill_process_group(pid, signal);
         }
     }
 
@@ -189,7 +185,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             (false, None) => "exited",
         };
         TransportRecord {
-            pid: self.identity.as_ref().map(|identity| identity.pid),
+            pid: self.process.identity.as_ref().map(|identity| identity.pid),
             status: status.to_owned(),
             exit_code: if running { None } else { exit_code },
             signal: if running { None } else { signal },
@@ -204,6 +200,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
 
     fn never_ready(&self, record: &TransportRecord) -> Failure {
         let how = match (record.exit_code, record.signal) {
+            (None, None) if record.how == GUARD_ENDED => GUARD_ENDED.to_owned(),
             (Some(code), _) => format!("it ended with exit code {code}"),
             (None, Some(signal)) => format!("it was ended by signal {signal}"),
             (None, None) => "it closed its output".to_owned(),

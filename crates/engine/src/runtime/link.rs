@@ -10,6 +10,7 @@ use turnkeep_model::port::{AgentCommand, Failure, FailureClass, TransportRecord}
 
 use super::{
     actor::{End, Order, Report},
+    errands::Errands,
     socket::{self, Connection},
     talk::{Orders, Over, Talk, next_bearable},
     unread::Unread,
@@ -46,7 +47,7 @@ pub(crate) async fn attach(start: Attach, unread: Unread, mut orders: Orders, te
     let mut link = Link {
         address: start.server.address().0,
         ready_within: start.ready_within,
-        talk: Talk::new(start.name, start.protocol, start.ready_within, channels, unread, tell),
+        talk: Talk::new(start.name, start.protocol, start.ready_within, channels, Errands::new(None), unread, tell),
     };
     for command in early {
         link.talk.command(command);

@@ -1,6 +1,6 @@
 //! Finding and ending what a runtime started, and proving that nothing of it is left.
 //!
-//! A process is ours if it carries our marker in its environment, descends from one that does, or was seen to; it is
+//! A process is ours if it carries our marker in its environment or as its tag, descends from one that does, or was seen to; it is
 //! signalled through a descriptor whose start time was compared first. Never by name, never by a bare pid, never one that
 //! we did not start.
 
@@ -11,14 +11,23 @@ mod system;
 #[path = "reap_other.rs"]
 mod system;
 
+#[cfg(target_os = "linux")]
+#[path = "chase_linux.rs"]
+mod chase;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use turnkeep_model::state::ProcessIdentity;
 
-pub(crate) use system::{become_subreaper, bury_adopted, identity};
+#[cfg(target_os = "linux")]
+pub(crate) use system::identity_of;
+pub(crate) use system::{become_subreaper, bury_adopted, identity, note_started};
 
 /// The environment variable that every child of ours carries and hands on: `<instance>-<what for>`.
 pub(crate) const MARKER: &str = "TURNKEEP_RUNTIME";
+
+/// The variable that what runs in a terminal of an agent carries beside it: `<the agent's marker>/<terminal>`.
+pub(crate) const TERMINAL: &str = "TURNKEEP_TERMINAL";
 
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
@@ -39,17 +48,23 @@ pub(crate) fn signal(process: &ProcessIdentity, ask: Ask) {
 /// The runtime's own process has been waited for before.
 /// `grace`: from SIGTERM to SIGKILL.
 pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-    end_all(Which::Exactly(marker), known, grace).await;
+    end_all(Which::Exactly(marker), known, grace, Dead::Bury).await;
 }
 
-/// The same for all markers that begin so.
+/// Everything of one terminal; proven gone when this returns. `leader`: its own process, which somebody else waits for.
+pub(crate) async fn sweep_terminal(name: String, leader: Option<ProcessIdentity>, grace: Duration) {
+    let dead = leader.as_ref().map_or(Dead::Bury, |leader| Dead::BuryAllBut(leader.pid));
+    end_all(Which::Terminal(name), leader.into_iter().collect(), grace, dead).await;
+}
+
+/// As [`sweep`], for all markers that begin so.
 pub(crate) async fn sweep_leftovers(prefix: String) {
-    end_all(Which::Prefix(prefix), Vec::new(), GRACE).await;
+    end_all(Which::Prefix(prefix), Vec::new(), GRACE, Dead::Bury).await;
 }
 
 /// Find what an earlier run of the application left, by its identity and its marker, and end it.
 pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
-    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE).await;
+    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE, Dead::Bury).await;
 }
 
 /// Which markers count.
@@ -57,13 +72,32 @@ pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
 pub(crate) enum Which {
     Exactly(String),
     Prefix(String),
+    /// The name of a terminal.
+    Terminal(String),
 }
 
 impl Which {
+    /// The variable that it is about.
+    const fn variable(&self) -> &'static str {
+        match self {
+            Self::Exactly(_) | Self::Prefix(_) => MARKER,
+            Self::Terminal(_) => TERMINAL,
+        }
+    }
+
     fn fits(&self, value: &[u8]) -> bool {
         match self {
-            Self::Exactly(marker) => value == marker.as_bytes(),
+            Self::Exactly(marker) | Self::Terminal(marker) => value == marker.as_bytes(),
             Self::Prefix(prefix) => value.starts_with(prefix.as_bytes()),
+        }
+    }
+
+    /// The mark that a descendant keeps even where it cleared its environment.
+    fn tag(&self) -> Option<u64> {
+        match self {
+            Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
+            // What a command left that has neither the variable nor a parent is its runtime's, and ends with that.
+            Self::Prefix(_) | Self::Terminal(_) => None,
         }
     }
 }
@@ -78,25 +112,56 @@ pub(crate) async fn family(marker: String, known: Vec<ProcessIdentity>) -> Vec<P
 enum Dead {
     Leave,
     Bury,
+    /// Somebody waits for the one with this pid.
+    BuryAllBut(u32),
+}
+
+impl Dead {
+    #[cfg(target_os = "linux")]
+    fn buries(self, pid: u32) -> bool {
+        match self {
+            Self::Leave => false,
+            Self::Bury => true,
+            Self::BuryAllBut(other) => pid != other,
+        }
+    }
 }
 
 async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<ProcessIdentity> {
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
-async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration) {
+/// The family as it is now, and how many were met that had been born while it was looked for; those are signalled already.
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, usize) {
+    let looked = tokio::task::spawn_blocking(move || {
+        #[cfg(target_os = "linux")]
+        let before = chase::last_born();
+        let alive = system::family(&which, &known, dead);
+        #[cfg(target_os = "linux")]
+        let met = chase::chase(&which, before, ask);
+        #[cfg(not(target_os = "linux"))]
+        let met = 0;
+        (alive, met)
+    });
+    looked.await.unwrap_or_default()
+}
+
+async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
     let begun = tokio::time::Instant::now();
     let mut wait = Duration::from_millis(5);
     let mut warned = false;
     loop {
-        let alive = look(which.clone(), known.iter().cloned().collect(), Dead::Bury).await;
-        if alive.is_empty() {
+        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
+        if alive.is_empty() && met == 0 {
             return;
         }
-        let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
-        for process in &alive {
+        let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
+        // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.
+        let spared = ask == Ask::Firmly && (guards.len() < alive.len() || begun.elapsed() < grace * 2);
+        for process in alive.iter().filter(|process| !spared || !guards.contains(process)) {
             if ask == Ask::Firmly || asked.insert(process.clone()) {
                 system::signal(process, ask);
             }

@@ -3,15 +3,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    sync::{LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::Instant,
 };
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
 };
+use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{Ask, Dead, MARKER, Which};
+use super::{Ask, Dead, MARKER, TERMINAL, Which};
 
 static BOOT_ID: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
@@ -26,6 +28,22 @@ pub(crate) fn become_subreaper() {
 /// Who has this pid.
 pub(crate) fn identity(pid: u32) -> Option<ProcessIdentity> {
     stat(pid).map(|it| ProcessIdentity { pid, start_ticks: it.start_ticks, boot_id: BOOT_ID.clone() })
+}
+
+/// Whether it is there and has not ended.
+pub(super) fn lives(pid: u32) -> bool {
+    stat(pid).is_some_and(|it| !it.dead)
+}
+
+/// Who had this pid when it started then.
+pub(crate) fn identity_of(pid: u32, start_ticks: u64) -> ProcessIdentity {
+    ProcessIdentity { pid, start_ticks, boot_id: BOOT_ID.clone() }
+}
+
+/// Whether it is a guard: it says so in its environment, which only its runtime does not inherit.
+pub(super) fn is_guard(process: &ProcessIdentity) -> bool {
+    let says = format!("{GUARDS}=");
+    environment(process.pid).is_some_and(|it| it.split(|byte| *byte == 0).any(|pair| pair.starts_with(says.as_bytes())))
 }
 
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
@@ -50,15 +68,16 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
     let table = all();
     let mut ours: BTreeSet<u32> = known
         .iter()
-        .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|now| now.start_ticks == it.start_ticks))
+        .filter(|it| it.boot_id == *BOOT_ID && table.get(&it.pid).is_some_and(|(now, _)| now.start_ticks == it.start_ticks))
         .map(|it| it.pid)
         .collect();
-    ours.extend(table.keys().copied().filter(|pid| carries(*pid, which)));
+    // The dead have no environment any more.
+    ours.extend(table.iter().filter(|(_, (it, marks))| !it.dead && marks.fit(which)).map(|(pid, _)| *pid));
     ours.remove(&us);
     loop {
         let more: Vec<u32> = table
             .iter()
-            .filter(|(pid, it)| **pid != us && ours.contains(&it.parent) && !ours.contains(pid))
+            .filter(|(pid, (it, _))| **pid != us && ours.contains(&it.parent) && !ours.contains(pid))
             .map(|(pid, _)| *pid)
             .collect();
         if more.is_empty() {
@@ -68,9 +87,9 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
     }
     let mut alive = Vec::new();
     for pid in ours {
-        let Some(it) = table.get(&pid) else { continue };
+        let Some((it, _)) = table.get(&pid) else { continue };
         if it.dead {
-            if dead == Dead::Bury && it.parent == us {
+            if dead.buries(pid) && it.parent == us {
                 bury(pid);
             }
         } else {
@@ -85,8 +104,18 @@ fn bury(pid: u32) {
     let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
 }
 
+/// What was started here, and is waited for by whoever has its handle.
+static STARTED: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Note a child of ours; those of which nothing is left are forgotten.
+pub(crate) fn note_started(pid: u32) {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|(pid, ticks)| stat(*pid).is_some_and(|it| it.start_ticks == *ticks));
+    started.extend(stat(pid).map(|it| (pid, it.start_ticks)));
+}
+
 /// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
-/// started in this application's own session is waited for by whoever started it.
+/// started by our spawner or in this application's own session is waited for by whoever started it.
 pub(crate) fn bury_adopted() {
     static SEEN: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
     let Some(ours) = stat(std::process::id()).map(|it| it.session) else { return };
@@ -95,6 +124,7 @@ pub(crate) fn bury_adopted() {
         .filter_map(|pid| Some((pid, stat(pid)?)))
         .filter(|(_, it)| it.dead && it.session != ours)
         .map(|(pid, it)| (pid, it.start_ticks))
+        .filter(|one| !STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(one))
         .collect();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (pid, _) in dead.intersection(&seen) {
@@ -111,6 +141,7 @@ fn children() -> Vec<u32> {
         .collect()
 }
 
+#[derive(Debug)]
 struct Stat {
     parent: u32,
     session: u32,
@@ -118,9 +149,34 @@ struct Stat {
     dead: bool,
 }
 
-fn all() -> BTreeMap<u32, Stat> {
-    let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(|pid| Some((pid, stat(pid)?))).collect()
+/// Every process, and what it shows of itself if it has not ended.
+type All = BTreeMap<u32, (Stat, Marks)>;
+
+/// The process table as it was at some moment after this was called. Many ends at once share one reading.
+fn all() -> Arc<All> {
+    static LATEST: Mutex<Option<(Instant, Arc<All>)>> = Mutex::new(None);
+    let asked = Instant::now();
+    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((begun, all)) = &*latest
+        && *begun > asked
+    {
+        return Arc::clone(all);
+    }
+    let begun = Instant::now();
+    let all = Arc::new(read_all());
+    *latest = Some((begun, Arc::clone(&all)));
+    all
+}
+
+fn read_all() -> All {
+    let Ok(entries) = fs::read_dir("/proc") else { return All::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| {
+        let stat = stat(pid)?;
+        let marks = if stat.dead { Marks::default() } else { Marks::of(pid) };
+        Some((pid, (stat, marks)))
+    })
+    .collect()
 }
 
 fn stat(pid: u32) -> Option<Stat> {
@@ -139,15 +195,45 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     })
 }
 
-fn carries(pid: u32, which: &Which) -> bool {
-    let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-    environment.split(|byte| *byte == 0).any(|pair| {
-        pair.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")).is_some_and(|value| which.fits(value))
-    })
+pub(super) fn carries(pid: u32, which: &Which) -> bool {
+    Marks::of(pid).fit(which)
+}
+
+/// How a process shows whose it is.
+#[derive(Debug, Default)]
+struct Marks {
+    runtime: Option<Vec<u8>>,
+    terminal: Option<Vec<u8>>,
+    /// The one limit of it that says so.
+    limit: String,
+}
+
+impl Marks {
+    fn of(pid: u32) -> Self {
+        let environment = environment(pid).unwrap_or_default();
+        let value = |name: &str| {
+            let mut pairs = environment.split(|byte| *byte == 0);
+            pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).map(<[u8]>::to_vec)
+        };
+        let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+        let limit = limits.lines().find(|line| line.starts_with("Max file locks")).unwrap_or_default().to_owned();
+        Self { runtime: value(MARKER), terminal: value(TERMINAL), limit }
+    }
+
+    fn fit(&self, which: &Which) -> bool {
+        let value = if which.variable() == TERMINAL { &self.terminal } else { &self.runtime };
+        value.as_ref().is_some_and(|value| which.fits(value)) || which.tag().is_some_and(|tag| tag::shown(&self.limit, tag))
+    }
+}
+
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -172,9 +258,9 @@ mod tests {
         std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
         let orphan: u32 = orphan.trim().parse().expect("a number");
         parent.wait().expect("it ends");
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(20);
         while stat(orphan).is_some() {
-            assert!(std::time::Instant::now() < until, "the orphan is still there");
+            assert!(Instant::now() < until, "the orphan is still there");
             bury_adopted();
             std::thread::yield_now();
         }

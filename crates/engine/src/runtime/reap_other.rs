@@ -9,6 +9,8 @@ pub(crate) const fn become_subreaper() {}
 
 pub(crate) const fn bury_adopted() {}
 
+pub(crate) const fn note_started(_pid: u32) {}
+
 pub(crate) const fn identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity { pid, start_ticks: 0, boot_id: String::new() })
 }
@@ -17,4 +19,8 @@ pub(super) const fn signal(_process: &ProcessIdentity, _ask: Ask) {}
 
 pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: Dead) -> Vec<ProcessIdentity> {
     Vec::new()
+}
+
+pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
+    false
 }

@@ -26,7 +26,7 @@ use turnkeep_model::port::Failure;
 
 use super::{
     actor::start_failed,
-    stdio::{FRAMES, LONGEST_LINE, Line, Trouble, UNREAD_BYTES},
+    stdio::{LONGEST_LINE, Line, ToWrite, Trouble, UNREAD_BYTES, frames},
     talk::{Channels, Pipe},
 };
 
@@ -157,7 +157,7 @@ where
         .write_buffer_size(0);
     let (socket, _) = client_async_with_config(request, stream, Some(limits)).await.map_err(|error| not_upgraded(&error))?;
     let (sink, source) = socket.split();
-    let (to, frames) = mpsc::channel(FRAMES);
+    let (to, frames) = frames();
     let (tell, trouble) = mpsc::channel(1);
     let writer = tokio::spawn(async move {
         if let Err(why) = write_messages(sink, frames).await {
@@ -244,11 +244,8 @@ fn broken(error: &Error) -> String {
 }
 
 /// Send frames until there are no more, then say goodbye.
-async fn write_messages(
-    mut sink: impl Sink<Message, Error = Error> + Unpin,
-    mut frames: mpsc::Receiver<Frame>,
-) -> Result<(), Trouble> {
-    while let Some(frame) = frames.recv().await {
+async fn write_messages(mut sink: impl Sink<Message, Error = Error> + Unpin, mut frames: ToWrite) -> Result<(), Trouble> {
+    while let Some(frame) = frames.next().await {
         match frame {
             Frame::Text(text) => sink.send(Message::text(text)).await.map_err(|error| Trouble::Pipe(error.to_string()))?,
             // No credential of ours is a server's business.

@@ -4,7 +4,10 @@
 //! `select!` that could drop half a line, and nothing that passes here is ever logged.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -144,15 +147,71 @@ pub(crate) enum Trouble {
     Secret(turnkeep_model::port::Failure),
 }
 
-/// Frames that may wait for a child that does not read.
-pub(super) const FRAMES: usize = 4096;
+/// Frames that may wait for a child that does not read, and their bytes beside those of the one at hand.
+const FRAMES: usize = 4096;
+const FRAME_BYTES: usize = 64 << 20;
+
+/// What is to be written.
+#[derive(Debug)]
+pub(super) struct Frames {
+    to: mpsc::Sender<Frame>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// It waits to be written, or nobody writes any more.
+    Taken,
+    /// Nobody reads what is written.
+    TooMuch,
+}
+
+impl Frames {
+    pub(super) fn send(&self, frame: Frame) -> Sent {
+        if self.waiting.load(Ordering::Acquire) > FRAME_BYTES {
+            return Sent::TooMuch;
+        }
+        self.waiting.fetch_add(length(&frame), Ordering::AcqRel);
+        if matches!(self.to.try_send(frame), Err(mpsc::error::TrySendError::Full(_))) { Sent::TooMuch } else { Sent::Taken }
+    }
+}
+
+/// The other end of [`Frames`].
+#[derive(Debug)]
+pub(super) struct ToWrite {
+    frames: mpsc::Receiver<Frame>,
+    waiting: Arc<AtomicUsize>,
+    at_hand: usize,
+}
+
+impl ToWrite {
+    /// The next frame, once the one before is written.
+    pub(super) async fn next(&mut self) -> Option<Frame> {
+        self.waiting.fetch_sub(std::mem::take(&mut self.at_hand), Ordering::AcqRel);
+        let frame = self.frames.recv().await?;
+        self.at_hand = length(&frame);
+        Some(frame)
+    }
+}
+
+/// A way for frames, bounded.
+pub(super) fn frames() -> (Frames, ToWrite) {
+    let (to, frames) = mpsc::channel(FRAMES);
+    let waiting = Arc::<AtomicUsize>::default();
+    (Frames { to, waiting: Arc::clone(&waiting) }, ToWrite { frames, waiting, at_hand: 0 })
+}
+
+fn length(frame: &Frame) -> usize {
+    match frame {
+        Frame::Text(text) => text.len(),
+        Frame::WithSecret { head, slot: _, tail } => head.len() + tail.len(),
+    }
+}
 
 /// Write frames until the sender is dropped, then close the pipe. What stops it earlier comes to the second channel.
-pub(crate) fn write_frames(
-    pipe: impl AsyncWrite + Send + Unpin + 'static,
-    fill: impl Fill,
-) -> (mpsc::Sender<Frame>, mpsc::Receiver<Trouble>) {
-    let (to, frames) = mpsc::channel(FRAMES);
+pub(super) fn write_frames(pipe: impl AsyncWrite + Send + Unpin + 'static, fill: impl Fill) -> (Frames, mpsc::Receiver<Trouble>) {
+    let (to, frames) = frames();
     let (tell, trouble) = mpsc::channel(1);
     tokio::spawn(async move {
         if let Err(why) = write_all(pipe, fill, frames).await {
@@ -162,8 +221,8 @@ pub(crate) fn write_frames(
     (to, trouble)
 }
 
-async fn write_all(mut pipe: impl AsyncWrite + Unpin, fill: impl Fill, mut frames: mpsc::Receiver<Frame>) -> Result<(), Trouble> {
-    while let Some(frame) = frames.recv().await {
+async fn write_all(mut pipe: impl AsyncWrite + Unpin, fill: impl Fill, mut frames: ToWrite) -> Result<(), Trouble> {
+    while let Some(frame) = frames.next().await {
         match frame {
             Frame::Text(text) => {
                 let mut line = text.into_bytes();

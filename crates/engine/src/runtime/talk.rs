@@ -4,12 +4,16 @@
 //! Knows nothing of processes and sockets, and ends neither: it says that the talk is over, and why.
 
 use tokio::sync::mpsc;
-use turnkeep_agents::{Frame, Out, Protocol};
+use turnkeep_agents::{
+    Out, Protocol,
+    errand::{NotDone, NotDoneWhy, Outcome},
+};
 use turnkeep_model::port::{AgentCommand, AgentEvent, Failure, FailureClass, ProbeAnswer, Unsupported};
 
 use super::{
     actor::{Order, Report},
-    stdio::{Line, Trouble},
+    errands::Errands,
+    stdio::{Frames, Line, Sent, Trouble},
     unread::Unread,
 };
 use crate::clock::{self, Alarm};
@@ -18,7 +22,7 @@ use crate::clock::{self, Alarm};
 #[derive(Debug)]
 pub(super) struct Channels {
     /// `None` once nothing more is to be sent.
-    pub(super) frames: Option<mpsc::Sender<Frame>>,
+    pub(super) frames: Option<Frames>,
     pub(super) trouble: mpsc::Receiver<Trouble>,
     pub(super) output: Pipe,
 }
@@ -30,6 +34,7 @@ pub(super) struct Talk<T> {
     pub(super) protocol: Box<dyn Protocol>,
     pub(super) tell: T,
     pub(super) channels: Channels,
+    pub(super) errands: Errands,
     pub(super) alarm: Alarm,
     /// Length of the last line that had no end.
     pub(super) trailing: Option<u64>,
@@ -70,6 +75,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
         protocol: Box<dyn Protocol>,
         ready_within: u64,
         channels: Channels,
+        errands: Errands,
         unread: Unread,
         tell: T,
     ) -> Self {
@@ -78,6 +84,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
             protocol,
             tell,
             channels,
+            errands,
             unread,
             alarm: Alarm::new(),
             trailing: None,
@@ -110,6 +117,10 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                 None
             }
             Some(trouble) = self.channels.trouble.recv() => self.judge(trouble),
+            (key, outcome) = self.errands.next() => {
+                self.served(key, outcome);
+                None
+            }
             () = self.alarm.rung() => self.rung(),
         };
         refused.map(Over::Refused)
@@ -121,11 +132,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
         while let Some(out) = self.protocol.poll() {
             match out {
                 Out::Send(frame) => {
-                    let full = self
-                        .channels
-                        .frames
-                        .as_ref()
-                        .is_some_and(|frames| matches!(frames.try_send(frame), Err(mpsc::error::TrySendError::Full(_))));
+                    let full = self.channels.frames.as_ref().is_some_and(|frames| frames.send(frame) == Sent::TooMuch);
                     if full && refused.is_none() {
                         refused = Some(protocol_failure(format!("{} does not read what it is sent.", self.name)));
                     }
@@ -140,6 +147,7 @@ impl<T: FnMut(Report) + Send> Talk<T> {
                     self.unread.told();
                     (self.tell)(Report::Event(event));
                 }
+                Out::Serve(errand) => self.errands.begin(errand),
                 Out::WakeAt(at) => self.wake_at = Some(at),
                 Out::Stop { why } => refused = Some(protocol_failure(why)),
             }
@@ -172,6 +180,14 @@ impl<T: FnMut(Report) + Send> Talk<T> {
             }
             Line::Closed { error } => self.channels.output.closed(error),
         }
+    }
+
+    /// Something that the agent wanted was done, or was not.
+    pub(super) fn served(&mut self, key: u64, outcome: Outcome) {
+        if let Err(NotDone { why: NotDoneWhy::Refused, message }) = &outcome {
+            tracing::warn!(agent = self.name, "the agent asked for something that was refused: {message}");
+        }
+        self.protocol.served(clock::boot(), key, outcome);
     }
 
     /// The alarm rang; a failure if the time to become ready is over.

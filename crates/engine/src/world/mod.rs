@@ -37,7 +37,7 @@ pub(crate) use self::{
     prepare::{Filler, Wanted, Why, named_home, prepare, remove_home, sources_of, system_home},
 };
 use crate::{
-    runtime::{LastLines, Order, Spawner, Unread, become_subreaper, reap, sweep_leftovers},
+    runtime::{LastLines, Order, Spawner, Unread, become_subreaper, bury_as_they_come, reap, sweep_leftovers},
     sign_in,
     vault::Vault,
     watch::Watch,
@@ -153,6 +153,7 @@ impl World {
     #[must_use]
     pub fn start(config: WorldConfig, agents: Vec<Arc<dyn Agent>>, inbox: Inbox) -> Self {
         become_subreaper();
+        tokio::spawn(bury_as_they_come());
         let shared = Arc::new(Shared {
             vault: Vault::new(&config.instance),
             config,

@@ -263,6 +263,7 @@ impl Stage {
 
     /// The same place, as another run of the application finds it.
     pub(crate) fn again(root: TempDir, instance: String, agent: FakeAgent) -> Self {
+        harness::guard::built().expect("a guard");
         let real = root.path().canonicalize().expect("it is there");
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut environment = BTreeMap::from([

@@ -67,6 +67,28 @@ async fn a_left_over_process_whose_number_was_never_written_down_is_found_by_its
 }
 
 #[tokio::test]
+async fn a_left_over_process_that_cleared_its_environment_is_found_by_its_tag() {
+    let mut stage = Stage::new("exit 1");
+    let tagged = |marker: &str| {
+        let tag = turnkeep_guard::tag_of(marker);
+        Other::new(&format!("exec prlimit --locks={tag}:{tag} env -i sleep 600"), None)
+    };
+    let left = tagged(&format!("{}-9", stage.instance));
+    let of_another = tagged(&format!("{}-91", stage.instance));
+    harness::wait::until("their tags", || {
+        let tagged = |it: &Other| {
+            let limits = std::fs::read_to_string(format!("/proc/{}/limits", it.pid())).unwrap_or_default();
+            limits.lines().any(|line| line.starts_with("Max file locks") && !line.contains("unlimited"))
+        };
+        (tagged(&left) && tagged(&of_another)).then_some(())
+    })
+    .expect("they are up");
+    stage.world.perform(Effect::Reap { runtime: RuntimeId(9), process: None });
+    assert_eq!(stage.gone().await, None);
+    assert!(!is_alive(left.pid()) && is_alive(of_another.pid()));
+}
+
+#[tokio::test]
 async fn nothing_that_is_not_ours_is_ended() {
     let mut stage = Stage::new("exit 1");
     let foreign = Other::new("exec sleep 600", None);

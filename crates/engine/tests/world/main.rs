@@ -7,6 +7,7 @@ mod accounts;
 mod acp;
 mod bus;
 mod fake;
+mod guards;
 mod keychain;
 mod leftovers;
 mod real_codex;

@@ -14,7 +14,7 @@ use crate::fake::{FakeAgent, Stage, alive, is_alive};
 /// Answers every line until its input ends.
 const ECHO: &str = "echo ready; while read -r line; do echo \"got $line\"; done; echo bye";
 
-fn failed(event: &AgentEvent) -> Option<TransportRecord> {
+pub(crate) fn failed(event: &AgentEvent) -> Option<TransportRecord> {
     let AgentEvent::TurnEnded { outcome: TurnOutcome::Failed(failure), .. } = event else { return None };
     let FailureClass::TransportClosed(record) = &failure.class else { return None };
     Some((**record).clone())

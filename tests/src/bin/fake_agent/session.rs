@@ -168,7 +168,9 @@ impl Session {
                 }]);
                 turns.push(turn);
             }
-            if let (Some(status), Some(last)) = (line.get("ended"), turns.last_mut()) {
+            if let (Some(status), Some(last)) = (line.get("ended"), turns.last_mut())
+                && line["thread"] == at.thread.as_str()
+            {
                 last["status"] = status.clone();
                 let said = self.scripted(&last["items"].to_string());
                 if let (Some(items), Some(said)) = (last["items"].as_array_mut(), said) {
@@ -373,7 +375,7 @@ impl Session {
         };
         let Some((thread, turn)) = running else { return };
         // A record that cannot be written is no reason to keep an end back.
-        let _ = self.record(&json!({ "ended": status }));
+        let _ = self.record(&json!({ "ended": status, "thread": thread }));
         let kind = if status == "failed" { "systemError" } else { "idle" };
         let idle = json!({ "threadId": thread, "status": { "type": kind } });
         notify("thread/status/changed", &idle);

@@ -29,11 +29,10 @@ impl Machine {
         let params = json!({
             "protocolVersion": VERSION,
             "clientInfo": {"name": "turnkeep", "title": "Turnkeep", "version": env!("CARGO_PKG_VERSION")},
-            // Files and terminals are the agent's own business: nothing of the kind is offered, and what is asked for all
-            // the same is refused. A sign-in in a terminal can be shown to a person.
+            // A sign-in in a terminal can be shown to a person.
             "clientCapabilities": {
-                "fs": {"readTextFile": false, "writeTextFile": false},
-                "terminal": false,
+                "fs": {"readTextFile": true, "writeTextFile": true},
+                "terminal": true,
                 "auth": {"terminal": true},
                 "_meta": {"terminal-auth": true},
             },

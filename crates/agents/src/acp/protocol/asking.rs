@@ -6,10 +6,10 @@ use turnkeep_model::{
     port::{AgentEvent, Answer, FailureClass},
 };
 
-use super::{Machine, parse};
+use super::{Machine, errands, parse};
 use crate::{
     acp::{asks, wire, words},
-    port::Out,
+    port::{Clock, Out},
 };
 
 /// A question that waits for its answer.
@@ -22,9 +22,14 @@ pub(super) struct Question {
 impl Machine {
     /// A request of the agent's own.
     pub(super) fn asked(&mut self, id: &RawValue, method: &str, params: &RawValue) {
-        if method != "session/request_permission" {
-            return self.not_answerable(id, method);
+        match method {
+            "session/request_permission" => self.permission_asked(id, params),
+            _ if errands::is_errand(method) => self.errand_asked(id, method, params),
+            _ => self.not_answerable(id, method),
         }
+    }
+
+    fn permission_asked(&mut self, id: &RawValue, params: &RawValue) {
         let Some(read) = parse::<wire::PermissionAsk>(params) else {
             return self.refuse_question(id, "the question could not be read");
         };
@@ -34,6 +39,10 @@ impl Machine {
         let request = RequestKey::new(id.get());
         if self.questions.contains_key(&request) {
             return self.odd("a question under an id that is still in use");
+        }
+        if self.sessions.get(&session).is_some_and(|entry| entry.ignoring.is_some()) {
+            let reply = self.requests.reply(id.get(), &asks::cancelled());
+            return self.out.push_back(Out::Send(reply));
         }
         let cancelling = self.sessions.get(&session).and_then(|entry| entry.turn.as_ref()).is_none_or(|turn| turn.cancelling);
         let call = self.call_asked_about(session, read.tool_call);
@@ -49,7 +58,7 @@ impl Machine {
         self.event(AgentEvent::ApprovalRequested { session, provider_turn: turn, request, ask });
     }
 
-    /// A request that no person could answer. Files and terminals are among them: they were not offered.
+    /// A request that nobody here could answer.
     fn not_answerable(&mut self, id: &RawValue, method: &str) {
         self.unknown(method);
         let name: String = method.chars().take(100).collect();
@@ -67,7 +76,7 @@ impl Machine {
         self.event(AgentEvent::Notice { session: None, text });
     }
 
-    pub(super) fn answer(&mut self, session: SessionId, request: &RequestKey, answer: &Answer) {
+    pub(super) fn answer(&mut self, now: Clock, session: SessionId, request: &RequestKey, answer: &Answer) {
         // Withdrawn or answered in the meantime: that was told, and an answer would reach nothing.
         let Some(question) = self.questions.get(request).filter(|known| known.session == session) else { return };
         match question.options.answer(answer) {
@@ -76,7 +85,7 @@ impl Machine {
                 self.out.push_back(Out::Send(reply));
                 self.withdraw(request);
                 if *answer == Answer::Choice(turnkeep_model::port::Choice::DenyAndStop) {
-                    self.stop_turn(session);
+                    self.stop_turn(now, session);
                 }
             }
             Err(why) => {
@@ -87,10 +96,10 @@ impl Machine {
     }
 
     /// The person wants the turn ended with this answer.
-    fn stop_turn(&mut self, session: SessionId) {
+    fn stop_turn(&mut self, now: Clock, session: SessionId) {
         let running = self.sessions.get(&session).and_then(|entry| entry.turn.as_ref()).map(|turn| turn.ours);
         if let Some(turn) = running {
-            self.interrupt(session, turn);
+            self.interrupt(now, session, turn);
         }
     }
 

@@ -62,11 +62,13 @@ impl Machine {
                     self.event(AgentEvent::Usage { session, usage });
                 }
             }
-            "plan" => {
+            "plan" if entry.ignoring.is_none() => {
                 let steps = items::plan(update.entries);
                 self.event(AgentEvent::Plan { session, steps });
             }
             "available_commands_update" => self.commands(session, update.available_commands),
+            // What was told to stop, and is over.
+            _ if entry.ignoring.is_some() => {}
             // The history, told again with a loading: where it is not wanted, it is known here.
             _ if told_again => {
                 let nameless_is_own = self.entry.quirks.nameless_text_is_own;
@@ -194,25 +196,37 @@ pub(super) fn chunked(
 pub(super) fn called(turn: &mut Turn, session: SessionId, update: wire::Update) -> Option<Vec<AgentEvent>> {
     let theirs = update.tool_call_id.clone().filter(|id| !id.is_empty())?;
     let id = turn.id(&theirs);
-    let provider_turn = turn.name.clone();
     let mut events = Vec::new();
     // What was said before a call was no answer.
-    events.extend(turn.finish().map(|item| completed(session, &provider_turn, item)));
+    events.extend(turn.finish().map(|item| completed(session, &turn.name, item)));
     turn.answer = None;
     turn.own_text = None;
-    let before = turn.calls.get(&id).map(|call| (call.item(&id), call.is_over()));
+    events.extend(changed(turn, session, &id, |call| call.update(update)));
+    Some(events)
+}
+
+/// What a change of a call comes to.
+pub(super) fn changed(
+    turn: &mut Turn,
+    session: SessionId,
+    id: &ItemId,
+    change: impl FnOnce(&mut items::ToolCall),
+) -> Vec<AgentEvent> {
+    let provider_turn = turn.name.clone();
+    let mut events = Vec::new();
+    let before = turn.calls.get(id).map(|call| (call.item(id), call.is_over()));
     let call = turn.calls.entry(id.clone()).or_default();
-    call.update(update);
-    let (item, over) = (call.item(&id), call.is_over());
+    change(call);
+    let (item, over) = (call.item(id), call.is_over());
     let known = before.as_ref().is_some_and(|(before, was_over)| *before == item && *was_over == over);
     if over && !known {
         events.push(completed(session, &provider_turn, item));
     } else if let Some(more) = before.as_ref().filter(|_| !known).and_then(|(before, _)| more_output(before, &item)) {
-        events.push(AgentEvent::Delta { session, item: id, stream: DeltaStream::CommandOutput, text: more });
+        events.push(AgentEvent::Delta { session, item: id.clone(), stream: DeltaStream::CommandOutput, text: more });
     } else if !known {
         events.push(AgentEvent::ItemStarted { session, provider_turn, item });
     }
-    Some(events)
+    events
 }
 
 /// What a running command said since, if that is all that is new.

@@ -6,6 +6,7 @@
 mod account;
 mod asking;
 mod closing;
+mod errands;
 mod heard;
 mod opening;
 mod past;
@@ -23,9 +24,10 @@ use turnkeep_model::{
     port::{AgentCommand, AgentEvent, Failure, FailureClass, TransportRecord, Unsupported},
 };
 
-use self::{account::Account, asking::Question, opening::From, session::Session};
+use self::{account::Account, asking::Question, errands::Errands, opening::From, session::Session};
 use super::{Entry, settings::Setting, wire, words};
 use crate::{
+    errand::Outcome,
     jsonrpc::{Dialect, Incoming, Params, Requests, parse},
     port::{Clock, Out, Protocol, Purpose},
     timers::Timers,
@@ -41,6 +43,8 @@ mod patience {
     /// The first one of some installs something.
     pub(super) const OPEN: u64 = 120_000;
     pub(super) const CLOSE: u64 = 10_000;
+    /// From asking it to stop a turn until that counts as ignored; agents were seen to take less than one second.
+    pub(super) const CANCEL: u64 = 10_000;
     pub(super) const SETTING: u64 = 30_000;
     pub(super) const STEER: u64 = 30_000;
     pub(super) const LIST: u64 = 60_000;
@@ -89,6 +93,8 @@ enum Asked {
 enum Timer {
     /// The agent did not close the session when it was asked to.
     CloseAgain { session: SessionId, attempt: u64 },
+    /// The agent did not stop the turn when it was asked to.
+    Ignored { session: SessionId, attempt: u64, turn: TurnId },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +133,7 @@ pub(crate) struct Machine {
     /// Joined by the agent's exact id.
     threads: BTreeMap<ThreadRef, SessionId>,
     questions: BTreeMap<RequestKey, Question>,
+    errands: Errands,
     attempts: u64,
     timers: Timers<Timer>,
     /// Lines that could not be understood.
@@ -150,6 +157,7 @@ impl Machine {
             sessions: BTreeMap::new(),
             threads: BTreeMap::new(),
             questions: BTreeMap::new(),
+            errands: Errands::default(),
             attempts: 0,
             timers: Timers::new(),
             odd: 0,
@@ -248,8 +256,8 @@ impl Machine {
                 self.start_turn(now, session, turn, &message, text, settings);
             }
             AgentCommand::Steer { session, turn, message, text } => self.steer(session, turn, message, &text),
-            AgentCommand::Interrupt { session, turn } => self.interrupt(session, turn),
-            AgentCommand::Answer { session, approval: _, request, answer } => self.answer(session, &request, &answer),
+            AgentCommand::Interrupt { session, turn } => self.interrupt(now, session, turn),
+            AgentCommand::Answer { session, approval: _, request, answer } => self.answer(now, session, &request, &answer),
             AgentCommand::ReadIdentity => self.tell_identity(),
             AgentCommand::ListModels => self.tell_models(),
             AgentCommand::ListThreads { ask, cursor } => self.ask_sessions(ask, cursor),
@@ -299,6 +307,7 @@ impl Machine {
     fn fire(&mut self, timer: &Timer) {
         match timer {
             Timer::CloseAgain { session, attempt } => self.close_again(*session, *attempt),
+            Timer::Ignored { session, attempt, turn } => self.cancel_ignored(*session, *attempt, *turn),
         }
     }
 
@@ -346,6 +355,13 @@ impl Protocol for Machine {
             self.fire(&timer);
         }
         self.pump(now);
+    }
+
+    fn served(&mut self, now: Clock, key: u64, outcome: Outcome) {
+        if self.stage != Stage::Closed {
+            self.errand_served(key, outcome);
+            self.pump(now);
+        }
     }
 
     fn closed(&mut self, _now: Clock, record: TransportRecord) {

@@ -112,7 +112,12 @@ impl Machine {
             self.threads.remove(&previous);
         }
         if self.threads.get(&thread).is_some_and(|other| *other != session) {
-            let message = format!("{} gave a session the id of another one that is open.", self.entry.name);
+            // It is not closed at the agent: that would close the other one.
+            let message = format!(
+                "{} gave this session the id of another one that is open, so it is not used. The other one goes on. Try again, \
+                 or report it to the agent's makers.",
+                self.entry.name
+            );
             return self.open_failed(session, words::plain(FailureClass::Protocol, message));
         }
         self.threads.insert(thread, session);
@@ -231,6 +236,7 @@ impl Machine {
     /// Forget everything of a session.
     fn remove(&mut self, session: SessionId) -> Option<Session> {
         self.withdraw_questions(session);
+        self.release_terminals(session);
         let entry = self.sessions.remove(&session)?;
         self.threads.retain(|_, of| *of != session);
         Some(entry)
@@ -263,13 +269,16 @@ impl Machine {
     pub(super) fn close_now(&mut self, session: SessionId) {
         let close = self.can.close;
         let Some(entry) = self.sessions.get_mut(&session) else { return };
-        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, entry.busy(), entry.thread.clone()) else {
+        let works = entry.busy() || entry.ignoring.is_some();
+        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, works, entry.thread.clone()) else {
             return;
         };
+        self.release_terminals(session);
         if !close {
             // It works on nothing, and nothing will be asked of it: that is all that this agent lets one do.
             return self.released(session);
         }
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
         entry.stage = Stage::Releasing { asked: 1 };
         let asked = Asked::Close { session, attempt: entry.attempt };
         self.ask("session/close", &json!({"sessionId": thread.as_str()}), patience::CLOSE, asked);

@@ -34,6 +34,8 @@ pub(super) struct Session {
     pub(super) turn: Option<Turn>,
     /// The turn before, for what is still said about it.
     pub(super) last: Option<Turn>,
+    /// The turn that the agent goes on with although it was asked to stop it: for everyone else it is over.
+    pub(super) ignoring: Option<TurnId>,
     pub(super) usage: Usage,
     /// As they were told last.
     pub(super) commands: Vec<OfferedCommand>,
@@ -93,6 +95,7 @@ impl Session {
             starting: None,
             turn: None,
             last: None,
+            ignoring: None,
             usage: Usage::default(),
             commands: Vec::new(),
             past: None,

@@ -6,6 +6,7 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test picks the events that it is about")]
 
+mod errands;
 mod hostile;
 mod past;
 mod people;
@@ -27,6 +28,7 @@ use turnkeep_model::{
 use super::Machine;
 use crate::{
     acp::registry,
+    errand::{Errand, Outcome},
     port::{Clock, Frame, Out, Protocol, Purpose},
 };
 
@@ -42,6 +44,7 @@ pub(super) struct Play {
     pub(super) sent: Vec<Value>,
     pub(super) events: Vec<AgentEvent>,
     pub(super) stops: Vec<String>,
+    pub(super) errands: Vec<Errand>,
     wake: Option<Clock>,
     log: String,
     answers_settings: bool,
@@ -57,6 +60,7 @@ impl Play {
             sent: Vec::new(),
             events: Vec::new(),
             stops: Vec::new(),
+            errands: Vec::new(),
             wake: None,
             log: String::new(),
             answers_settings: true,
@@ -102,6 +106,13 @@ impl Play {
         self.line(
             format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#).as_bytes(),
         );
+    }
+
+    /// What came of the errand that was asked for last.
+    pub(super) fn serve(&mut self, outcome: Outcome) {
+        let key = self.errands.last().expect("an errand").key;
+        self.machine.served(self.now, key, outcome);
+        self.drain();
     }
 
     /// Answer the oldest open request of this method.
@@ -173,6 +184,10 @@ impl Play {
                 Out::Event(event) => {
                     writeln!(self.log, "  {event:?}").expect("a string takes all");
                     self.events.push(event);
+                }
+                Out::Serve(errand) => {
+                    writeln!(self.log, "+ {errand:?}").expect("a string takes all");
+                    self.errands.push(errand);
                 }
                 Out::WakeAt(at) => self.wake = Some(at),
                 Out::Stop { why } => {

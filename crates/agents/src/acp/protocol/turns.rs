@@ -7,8 +7,8 @@ use turnkeep_model::{
 };
 
 use super::{
-    Asked, Machine, parse, patience,
-    session::{Stage, Starting, Turn},
+    Asked, Machine, Timer, parse, patience,
+    session::{Session, Stage, Starting, Turn},
 };
 use crate::{
     acp::{items, wire, words},
@@ -27,7 +27,7 @@ impl Machine {
     ) {
         let rules = std::sync::Arc::clone(&self.entry);
         let refusal = match self.sessions.get(&session) {
-            Some(entry) if entry.stage == Stage::Open && !entry.busy() => None,
+            Some(entry) if entry.stage == Stage::Open && !entry.busy() && entry.ignoring.is_none() => None,
             // A second message would wait in the agent, where nobody can take it back.
             Some(entry) if entry.stage == Stage::Open => Some((FailureClass::ThreadBusy, "it is still working in this session")),
             Some(_) | None => Some((FailureClass::Other, "the session is not open in it")),
@@ -83,6 +83,10 @@ impl Machine {
     ) {
         let rules = std::sync::Arc::clone(&self.entry);
         let Some(entry) = self.at(session, attempt) else { return };
+        if entry.ignoring.take_if(|ignoring| *ignoring == turn).is_some() {
+            // It has stopped at last.
+            return self.close_now(session);
+        }
         let Some(running) = entry.turn.as_ref().filter(|running| running.ours == turn) else { return };
         let cancelling = running.cancelling;
         let own_text = running.own_text.clone();
@@ -130,6 +134,7 @@ impl Machine {
         self.withdraw_questions(session);
         self.event(AgentEvent::TurnEnded { session, provider_turn, outcome });
         self.close_now(session);
+        self.stop_if_ignored();
     }
 
     // ---- while it runs
@@ -175,19 +180,50 @@ impl Machine {
         self.event(AgentEvent::SteerRefused { session, turn, message, failure });
     }
 
-    pub(super) fn interrupt(&mut self, session: SessionId, turn: TurnId) {
+    pub(super) fn interrupt(&mut self, now: Clock, session: SessionId, turn: TurnId) {
         let Some(entry) = self.sessions.get_mut(&session) else { return };
         if let Some(starting) = entry.starting.as_mut().filter(|starting| starting.turn == turn) {
             starting.interrupt = true;
             return;
         }
         let Some(running) = entry.turn.as_mut().filter(|running| running.ours == turn) else { return };
-        running.cancelling = true;
+        if !std::mem::replace(&mut running.cancelling, true) {
+            let attempt = entry.attempt;
+            self.timers.set(now + patience::CANCEL, Timer::Ignored { session, attempt, turn });
+        }
         let Some(thread) = entry.thread.clone() else { return };
         let params = json!({"sessionId": thread.as_str()});
         self.out.push_back(Out::Send(notification("session/cancel", &params)));
         // Not every agent withdraws what it asked, and one may even act on a late answer.
         self.cancel_questions(session);
+        self.kill_terminals(session);
+    }
+
+    /// A person's word that a turn is to stop counts, whatever the agent does: the turn is over, nothing more of it is shown
+    /// or done, and nothing is begun in this session until the agent has stopped or its process has.
+    pub(super) fn cancel_ignored(&mut self, session: SessionId, attempt: u64, turn: TurnId) {
+        let Some(entry) = self.at(session, attempt) else { return };
+        let Some(running) = entry.turn.as_mut().filter(|running| running.ours == turn && running.cancelling) else { return };
+        let (id, provider_turn) = (running.make_id(), running.name.clone());
+        entry.ignoring = Some(turn);
+        let text = format!(
+            "{} did not stop within {} s when it was asked to. The turn counts as interrupted, what it still says about it is \
+             not shown, and its process is ended as soon as nothing else runs in it.",
+            self.entry.name,
+            patience::CANCEL / 1_000
+        );
+        let item = Item { id, body: ItemBody::Notice { text } };
+        self.event(AgentEvent::ItemCompleted { session, provider_turn, item });
+        self.end_turn(session, TurnOutcome::Interrupted);
+    }
+
+    /// A process that goes on with what it was told to stop is ended, once that takes nothing else along.
+    fn stop_if_ignored(&mut self) {
+        let ignored = self.sessions.values().any(|entry| entry.ignoring.is_some());
+        if ignored && !self.sessions.values().any(Session::busy) {
+            let why = format!("{} did not stop a turn when it was asked to, so its process was ended", self.entry.name);
+            self.out.push_back(Out::Stop { why });
+        }
     }
 }
 

@@ -149,6 +149,7 @@ impl Play {
                     writeln!(self.log, "  {}", shown(&event)).expect("a string takes all");
                     self.events.push(event);
                 }
+                Out::Serve(errand) => panic!("it has no errands: {errand:?}"),
                 Out::WakeAt(at) => self.wake = Some(at),
                 Out::Stop { why } => {
                     writeln!(self.log, "! stop: {why}").expect("a string takes all");

@@ -1,6 +1,9 @@
 //! Questions, interrupts and the words for failures.
 
-use turnkeep_model::port::{AgentCommand, AgentEvent, Choice, FailureClass, TurnOutcome};
+use turnkeep_model::{
+    SessionId, TurnId,
+    port::{AgentCommand, AgentEvent, Choice, FailureClass, ItemBody, TurnOutcome},
+};
 
 use super::{Play, SESSION, TURN, answer, start_turn};
 
@@ -58,12 +61,12 @@ fn an_interrupt_takes_its_questions_along_and_none_comes_after_it() {
 }
 
 #[test]
-fn a_withdrawn_question_is_moot_and_files_and_terminals_are_refused() {
+fn a_withdrawn_question_is_moot_and_what_nobody_here_can_answer_is_refused() {
     let mut play = Play::running("gemini");
     play.line(ask(ALL).as_bytes());
     play.line(br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}"#);
     assert!(matches!(play.take().last(), Some(AgentEvent::ApprovalResolved { .. })));
-    for method in ["fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"] {
+    for method in ["elicitation/create", "fs/delete", "terminal/input"] {
         play.line(format!(r#"{{"jsonrpc":"2.0","id":"x","method":"{method}","params":{{"path":"/etc/passwd"}}}}"#).as_bytes());
         assert_eq!(play.sent.last().unwrap()["error"]["code"], -32601, "{method}");
     }
@@ -146,4 +149,114 @@ fn an_end_is_what_the_agent_calls_it() {
     play.close();
     let Some(TurnOutcome::Failed(failure)) = play.outcome() else { panic!("it failed") };
     assert!(matches!(failure.class, FailureClass::TransportClosed(_)));
+}
+
+/// The text of the notices in the turn.
+fn notices(events: &[AgentEvent]) -> Vec<String> {
+    let text = |event: &AgentEvent| match event {
+        AgentEvent::ItemCompleted { item, .. } => match &item.body {
+            ItemBody::Notice { text } => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_turn_that_does_not_stop_counts_as_interrupted_and_its_process_is_ended() {
+    let mut play = Play::running("gemini");
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(5_000);
+    // Asking once more gives it no more time.
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(4_999);
+    assert_eq!(play.outcome(), None);
+    assert!(play.stops.is_empty());
+    play.pass(1);
+    assert_eq!(play.outcome(), Some(TurnOutcome::Interrupted));
+    assert!(notices(&play.events)[0].contains("did not stop within 10 s"), "{:?}", play.events);
+    assert!(matches!(play.stops.as_slice(), [why] if why.contains("did not stop")), "{:?}", play.stops);
+}
+
+#[test]
+fn a_turn_that_stops_in_time_leaves_its_process_alone() {
+    let mut play = Play::running("gemini");
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(9_999);
+    play.result("session/prompt", r#"{"stopReason":"cancelled"}"#);
+    assert_eq!(play.outcome(), Some(TurnOutcome::Interrupted));
+    play.command(&start_turn(2, "more")).unwrap();
+    play.pass(60_000);
+    assert!(play.stops.is_empty() && notices(&play.events).is_empty(), "the time of one turn is none of the next one's");
+    assert_eq!(play.unanswered("session/prompt"), 1);
+}
+
+#[test]
+fn what_does_not_stop_is_heard_no_more_while_its_process_serves_another() {
+    let mut play = Play::running("gemini");
+    play.command(&open_another()).unwrap();
+    play.result("session/new", r#"{"sessionId":"t"}"#);
+    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
+    let (session, turn) = (SessionId(2), TurnId(2));
+    play.command(&AgentCommand::StartTurn { session, turn, message, text, settings }).unwrap();
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(10_000);
+    assert_eq!(play.outcome(), Some(TurnOutcome::Interrupted));
+    assert!(play.stops.is_empty(), "the other one goes on");
+    play.take();
+    play.update(r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"late"}}"#);
+    play.update(r#"{"sessionUpdate":"tool_call","toolCallId":"x","title":"late"}"#);
+    play.update(r#"{"sessionUpdate":"plan","entries":[]}"#);
+    play.line(ask(ALL).as_bytes());
+    assert_eq!(play.take(), [], "nothing of it is shown or asked");
+    // Nothing is begun in a session in which the agent still works.
+    play.command(&start_turn(3, "again")).unwrap();
+    let rejected = play.take();
+    assert!(
+        matches!(rejected.as_slice(), [AgentEvent::TurnRejected { failure, .. }] if failure.class == FailureClass::ThreadBusy)
+    );
+    // The oldest open prompt is that of the turn that was told to stop.
+    play.result("session/prompt", r#"{"stopReason":"cancelled"}"#);
+    play.command(&start_turn(4, "again")).unwrap();
+    assert_eq!(play.unanswered("session/prompt"), 2, "it has stopped, so it is of use again");
+    assert!(play.stops.is_empty());
+}
+
+#[test]
+fn a_process_that_ignores_a_stop_is_ended_with_its_last_turn() {
+    let mut play = Play::running("gemini");
+    play.command(&open_another()).unwrap();
+    play.result("session/new", r#"{"sessionId":"t"}"#);
+    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
+    play.command(&AgentCommand::StartTurn { session: SessionId(2), turn: TurnId(2), message, text, settings }).unwrap();
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(10_000);
+    assert!(play.stops.is_empty());
+    let last = play.sent.iter().rfind(|sent| sent["method"] == "session/prompt").expect("it was sent")["id"].clone();
+    play.line(format!(r#"{{"jsonrpc":"2.0","id":{last},"result":{{"stopReason":"end_turn"}}}}"#).as_bytes());
+    assert_eq!(play.outcome(), Some(TurnOutcome::Completed));
+    assert_eq!(play.stops.len(), 1);
+}
+
+#[test]
+fn a_session_in_which_the_agent_still_works_is_not_let_go_of() {
+    let mut play = Play::running("gemini");
+    play.command(&open_another()).unwrap();
+    play.result("session/new", r#"{"sessionId":"t"}"#);
+    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
+    play.command(&AgentCommand::StartTurn { session: SessionId(2), turn: TurnId(2), message, text, settings }).unwrap();
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(10_000);
+    play.take();
+    play.command(&AgentCommand::ReleaseSession { session: SESSION }).unwrap();
+    assert_eq!((play.take().len(), play.unanswered("session/close")), (0, 0), "it is closed while it works");
+    play.result("session/prompt", r#"{"stopReason":"cancelled"}"#);
+    play.result("session/close", "{}");
+    assert!(matches!(play.take().as_slice(), [AgentEvent::SessionReleased { session: SESSION }]));
+}
+
+fn open_another() -> AgentCommand {
+    let AgentCommand::OpenSession { folder, settings, .. } = super::open(None) else { panic!("it opens") };
+    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None, fork_of: None, history: false }
 }

@@ -1,0 +1,4 @@
+//! Real files and real processes.
+
+mod commands;
+mod texts;

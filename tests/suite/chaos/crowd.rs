@@ -1,0 +1,45 @@
+//! Many at once.
+
+use anyhow::{Context, Result, ensure};
+use harness::chaos::{Crowd, Done, Job, Killer, Stopped};
+
+use super::matrix::work;
+
+fn gather(crowd: Crowd) -> Result<Stopped> {
+    let done = work(vec![Job::Crowd(crowd)])?.into_iter().next();
+    let Some(Done::Crowd(stopped)) = done else { anyhow::bail!("it said something else: {done:?}") };
+    println!(
+        "{} runtimes × {} processes, {}: opened in {:.0} ms, gone in {:.0} ms, said in {:.0} ms; the application {} KiB (PSS), {} threads; \
+         a guard {:?} KiB",
+        crowd.runtimes,
+        crowd.members + 1,
+        crowd.killer.name(),
+        stopped.opened,
+        stopped.gone,
+        stopped.word,
+        stopped.pss_kib,
+        stopped.threads,
+        stopped.guard_kib,
+    );
+    ensure!(stopped.strays.is_empty(), "{:?}", stopped.strays);
+    Ok(stopped)
+}
+
+#[test]
+fn two_hundred_sessions_run_at_once_and_leave_nothing() -> Result<()> {
+    let stopped = gather(Crowd { runtimes: 200, members: 0, killer: Killer::Quit })?;
+    ensure!(stopped.pss_kib < 256 << 10, "the application holds {} KiB", stopped.pss_kib);
+    ensure!(stopped.threads < 64, "the application has {} threads", stopped.threads);
+    Ok(())
+}
+
+/// A figure, not a promise: `cargo xtask chaos` shows it.
+#[test]
+fn five_hundred_processes_are_stopped() -> Result<()> {
+    let asked = std::env::var("TURNKEEP_CHAOS_ROUNDS").is_ok();
+    let runtimes = if asked { 100 } else { 20 };
+    for killer in [Killer::Stop, Killer::Quit] {
+        gather(Crowd { runtimes, members: 4, killer }).with_context(|| killer.name())?;
+    }
+    Ok(())
+}

@@ -133,6 +133,14 @@ pub(crate) async fn create_session(
     made.session.or_else(known).map(|id| id.to_string()).ok_or_else(|| refused("notFound", "There is no such provider."))
 }
 
+/// A session that goes on from where this one is.
+#[tauri::command]
+pub(crate) async fn fork_session(shell: State<'_, Shell>, session: String, title: String) -> Done<String> {
+    let session = self::session(&shell.engine, &session)?;
+    let made = shell.engine.fork_session(session, title).await.map_err(|why| not_taken(&why))?;
+    made.session.map(|id| id.to_string()).ok_or_else(|| refused("other", words::CANNOT_FORK))
+}
+
 /// A session with the agent that is built in, in a scratch folder of ours.
 #[tauri::command]
 pub(crate) async fn try_demo(shell: State<'_, Shell>, title: String) -> Done<String> {

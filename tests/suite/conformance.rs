@@ -3,6 +3,7 @@
 //! The engine is driven at its handle, as a window does. What a real program cannot be made to do, a relay in front of it does.
 
 mod agents;
+mod before;
 mod cases;
 mod controls;
 mod ends;
@@ -21,7 +22,16 @@ struct Case {
 }
 
 /// Where a behaviour means nothing for an agent: said aloud, never passed over in silence.
-const NOT_APPLICABLE: &[(&str, &str, &str)] = &[];
+const NOT_APPLICABLE: &[(&str, &str, &str)] = &[
+    ("fake", SERVED, "its protocol has no such requests"),
+    ("codex", SERVED, "its protocol has no such requests"),
+    ("codex_acp", SERVED, "it reads, writes and runs by itself"),
+    ("claude_agent_acp", SERVED, "it reads, writes and runs by itself"),
+    ("opencode", SERVED, "it reads, writes and runs by itself"),
+];
+
+/// The name of a case that only agents which ask something of their client can show.
+const SERVED: &str = "its client serves it within limits";
 
 /// Runs a case for an agent, with what it stands on.
 fn run(agent: &agents::Candidate, case: &Case) {
@@ -66,6 +76,10 @@ macro_rules! agents {
                 a_session_goes_on_after_a_restart in cases,
                 a_sign_out_lets_the_running_turn_finish in cases,
                 what_is_not_declared_is_refused in cases,
+                its_client_serves_it_within_limits in cases,
+                what_it_knows_is_listed_and_gone_on_with in before,
+                a_fork_goes_on_by_itself in before,
+                its_commands_are_told in before,
                 killed_in_a_turn in ends,
                 killed_while_idle in ends,
                 nonsense_does_no_harm in ends,

@@ -14,6 +14,7 @@ mod hostile;
 mod idle;
 mod keychain;
 mod odd;
+mod own_ways;
 mod parts;
 mod server;
 mod sign_in;

@@ -11,6 +11,91 @@ const type = async (s: Stage, text: string) => {
 };
 const value = (s: Stage) => (s.get("composer-input") as HTMLTextAreaElement).value;
 
+describe("the commands of an agent", () => {
+  const names = (s: Stage) => s.all("command").map((c) => c.querySelector("b")!.textContent);
+  const marked = (s: Stage) => s.all("command").find((c) => c.getAttribute("aria-selected") === "true")?.querySelector("b")?.textContent;
+
+  it("are offered while one types a slash, and fit what is typed", async () => {
+    const s = await stage("main", "7");
+    await type(s, "/");
+    expect(names(s)).toEqual(["/review", "/plan", "/compact"]);
+    expect(s.get("command").textContent).toContain("what to look for");
+    expect(s.get("command").textContent).toContain("Look at the changes");
+    await type(s, "/PL");
+    expect(names(s)).toEqual(["/plan"]);
+    await type(s, "/a");
+    expect(names(s)).toEqual(["/plan", "/compact"]);
+    await type(s, "/plan now");
+    expect(s.find("commands")).toBeNull();
+    await type(s, "see /plan");
+    expect(s.find("commands")).toBeNull();
+    expect(s.calls("session_commands")).toEqual([{ session: "7" }]);
+  });
+
+  it("are chosen by the keyboard, and told to a screen reader", async () => {
+    const s = await stage("main", "7");
+    await type(s, "/");
+    const field = s.get("composer-input");
+    expect(s.get("commands").getAttribute("role")).toBe("listbox");
+    expect(field.getAttribute("aria-controls")).toBe(s.get("commands").id);
+    expect(marked(s)).toBe("/review");
+    press("ArrowUp");
+    await settle();
+    expect(marked(s)).toBe("/compact");
+    press("ArrowDown");
+    press("ArrowDown");
+    await settle();
+    expect(marked(s)).toBe("/plan");
+    expect(document.getElementById(field.getAttribute("aria-activedescendant")!)?.textContent).toContain("/plan");
+    press("Enter");
+    await settle();
+    expect(value(s)).toBe("/plan ");
+    expect(s.find("commands")).toBeNull();
+    expect(s.calls("send")).toHaveLength(0);
+    press("Enter");
+    await settle();
+    expect(s.calls("send")[0]).toMatchObject({ text: "/plan" });
+  });
+
+  it("are taken with Tab or a click, put away with Escape, and sent when the whole name stands there", async () => {
+    const s = await stage("main", "7");
+    await type(s, "/com");
+    press("Tab");
+    await settle();
+    expect(value(s)).toBe("/compact ");
+    await type(s, "");
+    await type(s, "/re");
+    s.get("command").click();
+    await settle();
+    expect(value(s)).toBe("/review ");
+    await type(s, "");
+    await type(s, "/re");
+    press("Escape");
+    await settle();
+    expect(s.find("commands")).toBeNull();
+    expect(value(s)).toBe("/re");
+    press("ArrowDown");
+    press("Enter");
+    await settle();
+    expect(s.calls("send")[0]).toMatchObject({ text: "/re" });
+    await type(s, "/plan");
+    expect(names(s)).toEqual(["/plan"]);
+    press("Enter");
+    await settle();
+    expect(s.calls("steer")[0]).toMatchObject({ text: "/plan" });
+  });
+
+  it("are not asked for where an agent has none", async () => {
+    const { scene } = await import("../src/lib/demo/scenes");
+    const snapshot = scene("main").snapshot;
+    const s = await stage({ ...snapshot, providers: snapshot.providers.map((p) => ({ ...p, hasCommands: false })) }, "7");
+    await type(s, "/");
+    expect(s.find("commands")).toBeNull();
+    expect(s.calls("session_commands")).toHaveLength(0);
+    expect(s.get("composer-input").hasAttribute("aria-haspopup")).toBe(false);
+  });
+});
+
 describe("the composer", () => {
   it("sends when idle, and offers no mode", async () => {
     const s = await stage("main", "7");

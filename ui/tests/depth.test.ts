@@ -7,7 +7,8 @@ import { pairs, parse } from "../src/lib/diff";
 import { accountLook } from "../src/lib/look";
 import { Feed } from "../src/lib/transcript/feed";
 import type { Entry } from "../src/lib/wire";
-import { settle, stage } from "./stage";
+import { settle, stage, type Stage } from "./stage";
+import { scene } from "../src/lib/demo/scenes";
 
 const say = (ordinal: number, part: Partial<Entry> = {}): Entry => ({
   ordinal, id: `e${ordinal}`, turn: "t1", completed: true, at: NOW + ordinal * 1000, body: { type: "agentMessage", text: `said ${ordinal}`, finalAnswer: false }, ...part,
@@ -298,5 +299,39 @@ describe("small things", () => {
     expect(accountLook({ ...account, state: { type: "signedOut" }, finishingTurns: 0, known: true }).word).toBe("Signed out");
     const stopping = accountLook({ ...account, state: { type: "signedIn" }, givenUp: { code: "startFailed", message: "x", detail: null } });
     expect(stopping).toMatchObject({ word: "Signed in", urgent: false, tone: "c-run", note: "Its agent keeps stopping" });
+  });
+});
+
+describe("a fork", () => {
+  const able = (canFork: boolean) => {
+    const { snapshot } = scene("main");
+    return { ...snapshot, sessions: snapshot.sessions.map((one) => (one.id === "7" ? { ...one, canFork, title: "Old" } : one)) };
+  };
+  const menu = (s: Stage) => s.container.querySelector<HTMLElement>("header.head [aria-haspopup=menu]")!.click();
+
+  it("is a session of its own, which opens at once", async () => {
+    const s = await stage(able(true), "7");
+    menu(s);
+    await settle();
+    s.get("act-fork").click();
+    await settle();
+    expect(s.calls("fork_session")).toEqual([{ session: "7", title: "Old (fork)" }]);
+    expect(app.opened).not.toBe("7");
+    expect(s.get("session-title").textContent).toBe("Old (fork)");
+  });
+
+  it("is not offered where it cannot be, and a refusal is told", async () => {
+    const s = await stage(able(false), "7");
+    menu(s);
+    await settle();
+    expect(s.find("act-fork")).toBeNull();
+    const other = await stage(able(true), "7");
+    other.shell.refuse.fork_session = "Not now.";
+    menu(other);
+    await settle();
+    other.get("act-fork").click();
+    await settle();
+    expect(app.opened).toBe("7");
+    expect(app.problem?.message).toBe("Not now.");
   });
 });

@@ -128,8 +128,10 @@ pub struct Site {
 pub struct Launch {
     pub program: Program,
     pub args: Vec<String>,
-    /// The whole environment of the child.
+    /// The whole environment of the child but for [`Self::secrets`].
     pub environment: BTreeMap<String, String>,
+    /// Variables of the child whose value is a secret, put in when it is started.
+    pub secrets: BTreeMap<String, SecretSlot>,
     /// Made, or brought up to date, before the start.
     pub home: Option<HomePlan>,
     pub directory: Option<PathBuf>,
@@ -186,7 +188,7 @@ pub struct HomeLink {
 /// Where a credential lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// In our vault, given in memory by the frame that asks for [`SecretSlot::ApiKey`].
+    /// In our vault, given in memory by the frame or the variable that asks for [`SecretSlot::ApiKey`].
     Vault,
     /// In the OS keychain, in an item that the provider's program makes itself. Attributes to search by.
     KeychainItem { attributes: BTreeMap<String, String> },
@@ -202,7 +204,7 @@ pub enum CredentialSource {
 /// Which secret goes into a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretSlot {
-    /// The API key of the runtime's credential, as a JSON string with its quotes.
+    /// The API key of the runtime's credential: in a frame as a JSON string with its quotes.
     ApiKey,
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     history::History,
     script::{WORDS, sign_in_needed, word},
+    through::Offers,
     turn::Playing,
     wire::{self, INTERNAL, INVALID_REQUEST, Incoming, NO_METHOD, NOT_FOUND, Refusal},
 };
@@ -91,6 +92,7 @@ pub(crate) struct Agent {
     pub(crate) out: VecDeque<Out>,
     /// The number of the last request of ours.
     pub(crate) asked: u64,
+    pub(crate) offers: Offers,
     greeted: bool,
     /// A session that was opened and has not been told its commands.
     opened: Option<String>,
@@ -98,14 +100,23 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(history: History, pace: Duration) -> Self {
-        Self { history, pace, sessions: BTreeMap::new(), out: VecDeque::new(), asked: 0, greeted: false, opened: None }
+        Self {
+            history,
+            pace,
+            sessions: BTreeMap::new(),
+            out: VecDeque::new(),
+            asked: 0,
+            offers: Offers::default(),
+            greeted: false,
+            opened: None,
+        }
     }
 
     pub(crate) fn receive(&mut self, now: Instant, line: &[u8]) {
         match wire::read(line) {
             Incoming::Blank => {}
             Incoming::Bad { id, refusal } => self.send(wire::error(&id, &refusal)),
-            Incoming::Answer { id, result } => self.answered(now, &id, result.as_ref()),
+            Incoming::Answer { id, outcome } => self.answered(now, &id, &outcome),
             Incoming::Notification { method, params } => {
                 if method == "session/cancel"
                     && let Some(session) = params["sessionId"].as_str()
@@ -144,6 +155,7 @@ impl Agent {
             "session/new" => self.begin(params),
             "session/load" => self.load(params, true),
             "session/resume" => self.load(params, false),
+            "session/fork" => self.fork(params),
             "session/list" => Ok(self.list(params)),
             "session/close" => self.close(params),
             "session/set_mode" => self.set_mode(params),
@@ -159,10 +171,12 @@ impl Agent {
             return Err(Refusal::params("protocolVersion is missing"));
         }
         self.greeted = true;
+        self.offers = Offers::of(params);
         let kept = self.history.keeps();
         let mut sessions = json!({ "close": {} });
         if kept {
             sessions["list"] = json!({});
+            sessions["fork"] = json!({});
             sessions["resume"] = json!({});
         }
         Ok(json!({
@@ -231,6 +245,23 @@ impl Agent {
         self.opened = Some(id.to_owned());
         let session = self.sessions.entry(id.to_owned()).or_insert_with(|| Session::new(cwd, turns));
         Ok(session.settings())
+    }
+
+    fn fork(&mut self, params: &Value) -> Result<Value, Refusal> {
+        if !self.history.keeps() {
+            return Err(Refusal::new(NO_METHOD, "Method not found: nothing is kept to go on from"));
+        }
+        let of = text(params, "sessionId")?;
+        let cwd = folder(params)?;
+        self.signed_in()?;
+        let failed = |error| Refusal::new(INTERNAL, format!("the session cannot be kept: {error}"));
+        let (id, kept) = self.history.fork(of, &cwd).map_err(failed)?.ok_or_else(|| unknown(of))?;
+        let session = Session::new(cwd, kept.turns());
+        let mut answer = session.settings();
+        answer["sessionId"] = json!(id);
+        self.opened = Some(id.clone());
+        self.sessions.insert(id, session);
+        Ok(answer)
     }
 
     fn list(&self, params: &Value) -> Value {

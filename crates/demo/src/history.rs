@@ -73,6 +73,16 @@ impl History {
         }
     }
 
+    /// Begins a session that holds what another one holds; none where that one does not exist.
+    pub(crate) fn fork(&mut self, of: &str, cwd: &Path) -> io::Result<Option<(String, Kept)>> {
+        let Some(kept) = self.read(of) else { return Ok(None) };
+        let id = self.begin(cwd)?;
+        for update in &kept.updates {
+            self.add(&id, update);
+        }
+        Ok(Some((id, kept)))
+    }
+
     /// Adds an update. What cannot be kept is lost, and nothing else is.
     pub(crate) fn add(&self, id: &str, update: &Value) {
         let Some(path) = self.path(id) else { return };

@@ -9,6 +9,7 @@ mod history;
 mod run;
 mod scratch;
 mod script;
+mod through;
 mod turn;
 mod wire;
 

@@ -4,16 +4,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::wire::{INTERNAL, Refusal, SIGN_IN_NEEDED};
+use crate::{
+    through::Errand,
+    wire::{INTERNAL, Refusal, SIGN_IN_NEEDED},
+};
 
 /// What can be typed, and what then happens.
-pub const WORDS: [(&str, &str); 12] = [
+pub const WORDS: [(&str, &str); 13] = [
     ("ask", "asks for a permission, and does nothing else"),
     ("plan", "shows a plan and works through it"),
     ("slow", "answers slowly, for a minute or so"),
     ("long", "answers with a long text"),
     ("big", "runs a command with much output, and shows a large change"),
     ("wait", "runs a command that does not end until the turn is stopped"),
+    ("client", "has its client write, read and run for it, and asks for what a careful client refuses"),
     ("fail", "the turn fails"),
     ("hang", "says nothing more until the turn is stopped"),
     ("crash", "the agent's process ends in the middle of the turn"),
@@ -59,6 +63,8 @@ pub(crate) enum Tool {
         name: &'static str,
         text: String,
     },
+    /// Done by the client.
+    Through(Errand),
     /// Only asked about, never done.
     Nothing,
 }
@@ -68,6 +74,7 @@ impl Tool {
         match self {
             Self::Run { .. } => "execute",
             Self::Edit { .. } => "edit",
+            Self::Through(errand) => errand.kind(),
             Self::Nothing => "other",
         }
     }
@@ -76,6 +83,7 @@ impl Tool {
         match self {
             Self::Run { title, .. } => (*title).to_owned(),
             Self::Edit { name, .. } => format!("Write {}/{name}", crate::scratch::FOLDER),
+            Self::Through(errand) => errand.title(),
             Self::Nothing => "Do something that needs your permission".to_owned(),
         }
     }
@@ -84,6 +92,7 @@ impl Tool {
         match self {
             Self::Run { program, .. } => json!({ "command": program.join(" ") }),
             Self::Edit { name, .. } => json!({ "path": format!("{}/{name}", crate::scratch::FOLDER) }),
+            Self::Through(errand) => errand.input(),
             Self::Nothing => json!({}),
         }
     }
@@ -138,6 +147,7 @@ pub(crate) fn steps(text: &str, first: bool) -> Vec<Step> {
             Step::Use(WAITS),
             say("It has ended."),
         ],
+        "client" => client(),
         "fail" => vec![
             say("This turn is going to fail."),
             Step::Refuse(
@@ -246,6 +256,25 @@ fn big() -> Vec<Step> {
         say("That was all."),
     ]
 }
+
+fn client() -> Vec<Step> {
+    let errand = |errand| Step::Use(Tool::Through(errand));
+    let asked = |errand, refused| Step::Ask { tool: Tool::Through(errand), refused: vec![say(refused)] };
+    vec![
+        say("Here I touch nothing myself: my client writes, reads and runs for me, as far as it lets me. "),
+        asked(Errand::Write { name: "client.md", text: "# By way of the client\n" }, "Then nothing is written. "),
+        errand(Errand::Read { name: "client.md" }),
+        asked(Errand::Run { program: RUN_BY_THE_CLIENT }, "Then nothing is run. "),
+        say("Now a file that is not below the session's folder. "),
+        errand(Errand::ReadOutside),
+        say("That was all. Nothing was done that you did not allow."),
+    ]
+}
+
+#[cfg(not(windows))]
+const RUN_BY_THE_CLIENT: &[&str] = &["uname", "-s"];
+#[cfg(windows)]
+const RUN_BY_THE_CLIENT: &[&str] = &["cmd", "/C", "ver"];
 
 /// How long a step takes at this pace.
 pub(crate) fn pause(pace: Duration, steps: u32) -> Duration {

@@ -12,6 +12,7 @@ use crate::{
     agent::{Agent, Out, Prompt, Session},
     scratch,
     script::{self, Step, Tool, pause},
+    through::Stage,
     wire::{self, Refusal},
 };
 
@@ -35,10 +36,11 @@ pub(crate) struct Playing {
 }
 
 #[derive(Debug)]
-enum Position {
+pub(crate) enum Position {
     Due(Instant),
     Asked { request: u64, call: String, tool: Tool, refused: Vec<Step> },
     Running { call: String },
+    Errand { request: u64, call: String, stage: Stage },
     Nowhere,
 }
 
@@ -47,7 +49,7 @@ impl Agent {
     pub(crate) fn due(&self) -> Option<Instant> {
         let due = |session: &Session| match session.playing.as_ref()?.at {
             Position::Due(at) => Some(at),
-            Position::Asked { .. } | Position::Running { .. } | Position::Nowhere => None,
+            Position::Asked { .. } | Position::Running { .. } | Position::Errand { .. } | Position::Nowhere => None,
         };
         self.sessions.values().filter_map(due).min()
     }
@@ -113,7 +115,7 @@ impl Agent {
         self.wait(name, Position::Due(now + pace));
     }
 
-    fn wait(&mut self, name: &str, at: Position) {
+    pub(crate) fn wait(&mut self, name: &str, at: Position) {
         if let Some(playing) = self.playing(name) {
             playing.at = at;
         }
@@ -124,7 +126,7 @@ impl Agent {
     }
 
     /// Sends an update and keeps it.
-    fn tell(&mut self, name: &str, update: &Value) {
+    pub(crate) fn tell(&mut self, name: &str, update: &Value) {
         self.history.add(name, update);
         self.send(wire::update(name, update));
     }
@@ -200,20 +202,36 @@ impl Agent {
     }
 
     /// The client answered a request of ours; an error counts as a refusal.
-    pub(crate) fn answered(&mut self, now: Instant, id: &Value, result: Option<&Value>) {
+    pub(crate) fn answered(&mut self, now: Instant, id: &Value, outcome: &Result<Value, String>) {
+        let waits = |session: &Session| match &session.playing.as_ref()?.at {
+            Position::Errand { request, call, stage } if *id == *request => Some((call.clone(), stage.clone())),
+            Position::Errand { .. }
+            | Position::Asked { .. }
+            | Position::Due(_)
+            | Position::Running { .. }
+            | Position::Nowhere => None,
+        };
+        let found = self.sessions.iter().find_map(|(name, session)| Some((name.clone(), waits(session)?)));
+        if let Some((name, (call, stage))) = found {
+            return self.errand_answered(now, &name, call, stage, outcome);
+        }
         let asked = |session: &Session| {
             let playing = session.playing.as_ref()?;
             match &playing.at {
                 Position::Asked { request, call, tool, refused } if *id == *request => {
                     Some((call.clone(), tool.clone(), refused.clone()))
                 }
-                Position::Asked { .. } | Position::Due(_) | Position::Running { .. } | Position::Nowhere => None,
+                Position::Asked { .. }
+                | Position::Due(_)
+                | Position::Running { .. }
+                | Position::Errand { .. }
+                | Position::Nowhere => None,
             }
         };
         let found = self.sessions.iter().find_map(|(name, session)| Some((name.clone(), asked(session)?)));
         // Too late, or never asked.
         let Some((name, (call, tool, refused))) = found else { return };
-        let outcome = result.map_or(&Value::Null, |result| &result["outcome"]);
+        let outcome = outcome.as_ref().map_or(&Value::Null, |result| &result["outcome"]);
         if outcome["outcome"] == "cancelled" {
             return self.cancel(&name);
         }
@@ -266,6 +284,10 @@ impl Agent {
                 self.tell(name, &tool_ends(&call, ok, &content));
                 self.wait(name, Position::Due(now + pace));
             }
+            Tool::Through(errand) => {
+                self.send(begun);
+                self.begin_errand(now, name, call, &errand);
+            }
             Tool::Nothing => {
                 self.tell(name, &tool_ends(&call, true, &json!([])));
                 self.wait(name, Position::Due(now + pace));
@@ -299,6 +321,10 @@ impl Agent {
             Some(Position::Asked { call, .. }) => self.tell(name, &tool_ends(&call, false, &json!([]))),
             Some(Position::Running { call }) => {
                 self.out.push_back(Out::Kill { session: name.to_owned() });
+                self.tell(name, &tool_ends(&call, false, &content("Stopped.")));
+            }
+            Some(Position::Errand { call, stage, .. }) => {
+                self.errand_stopped(name, &stage);
                 self.tell(name, &tool_ends(&call, false, &content("Stopped.")));
             }
             Some(Position::Due(_) | Position::Nowhere) => {}
@@ -348,7 +374,7 @@ fn chunk(kind: &str, message: &str, text: &str) -> Value {
     json!({ "sessionUpdate": kind, "messageId": message, "content": { "type": "text", "text": text } })
 }
 
-fn content(text: &str) -> Value {
+pub(crate) fn content(text: &str) -> Value {
     json!([{ "type": "content", "content": { "type": "text", "text": text } }])
 }
 
@@ -359,6 +385,7 @@ fn wanted(cwd: &Path, tool: &Tool) -> Value {
             let path = cwd.join(scratch::FOLDER).join(name);
             json!([{ "type": "diff", "path": path, "oldText": scratch::read(cwd, name), "newText": text }])
         }
+        Tool::Through(errand) => errand.change(cwd),
         Tool::Run { .. } | Tool::Nothing => json!([]),
     }
 }
@@ -374,7 +401,7 @@ fn tool_call(call: &str, tool: &Tool, status: &str) -> Value {
     })
 }
 
-fn tool_ends(call: &str, ok: bool, content: &Value) -> Value {
+pub(crate) fn tool_ends(call: &str, ok: bool, content: &Value) -> Value {
     let status = if ok { "completed" } else { "failed" };
     json!({ "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status, "content": content })
 }

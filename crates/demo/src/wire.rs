@@ -44,10 +44,10 @@ pub(crate) enum Incoming {
         method: String,
         params: Value,
     },
-    /// An answer to a request of ours; an error is None.
+    /// An answer to a request of ours; of an error, its words.
     Answer {
         id: Value,
-        result: Option<Value>,
+        outcome: Result<Value, String>,
     },
     /// Nothing of these: what is to be said about it.
     Bad {
@@ -74,7 +74,12 @@ pub(crate) fn read(line: &[u8]) -> Incoming {
         (Some(Value::String(method)), Some(id)) => Incoming::Request { id, method, params: params(&mut message) },
         (Some(Value::String(method)), None) => Incoming::Notification { method, params: params(&mut message) },
         (None, Some(id)) if message.contains_key("result") || message.contains_key("error") => {
-            Incoming::Answer { id, result: message.remove("result") }
+            let words = |error: Value| error["message"].as_str().unwrap_or("no reason was given").to_owned();
+            let outcome = match message.remove("error") {
+                Some(error) => Err(words(error)),
+                None => Ok(message.remove("result").unwrap_or_default()),
+            };
+            Incoming::Answer { id, outcome }
         }
         (_, id) => bad(id.unwrap_or_default(), INVALID_REQUEST, "Invalid request: no method"),
     }

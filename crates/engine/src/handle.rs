@@ -106,6 +106,14 @@ impl Handle {
         self.submit(Input::CreateSession { provider, folder, title, settings, thread }).await
     }
 
+    /// Makes a session that goes on from where this one is; [`Ack::session`] says which, none where it cannot be done now.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn fork_session(&self, session: SessionId, title: String) -> Result<Ack, Refused> {
+        self.submit(Input::ForkSession { session, title }).await
+    }
+
     /// Delivers a message when the session is idle. A message id that was used before changes nothing.
     ///
     /// # Errors

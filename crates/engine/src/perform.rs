@@ -33,6 +33,7 @@ impl Owed {
             Input::NotificationShown { key } => self.forget(&format!("notify {key}")),
             Input::Tick
             | Input::CreateSession { .. }
+            | Input::ForkSession { .. }
             | Input::Send { .. }
             | Input::Steer { .. }
             | Input::EditQueued { .. }

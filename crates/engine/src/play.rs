@@ -29,6 +29,8 @@ pub(crate) fn provider_serves(sessions: Sessions) -> Input {
         history_probe: true,
         approvals: true,
         threads: true,
+        commands: true,
+        fork: true,
     };
     let installed = Installed::Found { path: "/bin/paper".into(), version: None };
     Input::ProviderFound { provider: provider(), capabilities, installed }

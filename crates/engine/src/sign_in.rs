@@ -78,6 +78,11 @@ pub(crate) fn cancelled() -> Failure {
 }
 
 async fn keep_key(shared: &Shared, wish: &Wish) -> Result<Observation, Failure> {
+    let able = shared.agents.get(&wish.provider).is_some_and(|agent| agent.card().sign_in.contains(&SignInMethod::ApiKey));
+    if !able {
+        let message = "This agent cannot be given an API key without writing it to a file. Sign in with its own program.";
+        return Err(Failure { class: FailureClass::Unsupported, ..plain(message) });
+    }
     let Some(key) = wish.key else { return Err(plain("No API key was entered. Enter it, then try again.")) };
     shared.vault.keep(wish.credential, key).await.map(Observation::Someone)
 }

@@ -28,8 +28,9 @@ impl Fresh {
     /// # Errors
     /// Of the system; the child must not go on then.
     pub fn enter(&self) -> io::Result<()> {
+        // One that cannot join is held by everything else all the same.
         if let Some(group) = self.group {
-            join(group)?;
+            join(group);
         }
         rustix::process::setsid()?;
         forget_signals();
@@ -69,10 +70,11 @@ impl Fresh {
 }
 
 #[expect(unsafe_code, reason = "the descriptor crosses the fork as a number")]
-fn join(group: RawFd) -> io::Result<()> {
-    // SAFETY: a write of two bytes that live long enough, to a descriptor that the parent holds open until the exec.
-    let written = unsafe { libc::write(group, c"0".as_ptr().cast(), 1) };
-    if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+fn join(group: RawFd) {
+    // SAFETY: a write of one byte that lives long enough, to a descriptor that the parent holds open until the exec.
+    unsafe {
+        libc::write(group, c"0".as_ptr().cast(), 1);
+    }
 }
 
 /// What was ignored or blocked here is not so in the child.

@@ -3,11 +3,11 @@
 //! One thread, no clock but the grace of a stop. Its last word is said only when the system says that it has no child left.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Read as _, Write as _},
     os::{
         fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
-        unix::{net::UnixStream, process::CommandExt as _},
+        unix::{ffi::OsStrExt as _, net::UnixStream, process::CommandExt as _},
     },
     process::{Command, ExitCode},
     time::{Duration, Instant},
@@ -24,7 +24,7 @@ use crate::{
     leaf::Leaf,
     signals::{Came, Signals},
     tree,
-    wire::{FRAME, GUARDS, LONGEST_TEXT, Order, Program, VERSION, Word},
+    wire::{FRAME, GUARDS, LONGEST_TEXT, Order, Program, VERSION, Variable, Word},
 };
 
 /// From SIGTERM to SIGKILL where nobody says otherwise.
@@ -311,17 +311,23 @@ fn hear_program(contact: &mut UnixStream) -> io::Result<Option<Program>> {
     let Some(Order::Start { length: length @ ..=LONGEST_TEXT }) = Order::decode(&frame) else { return Err(invalid()) };
     let mut text = vec![0; length as usize];
     contact.read_exact(&mut text)?;
-    Program::decode(&text).map(Some).ok_or_else(invalid)
+    let program = Program::decode(&text);
+    std::hint::black_box(&mut text).fill(0);
+    std::hint::black_box(&text);
+    program.map(Some).ok_or_else(invalid)
 }
 
 /// In a session of its own, to be killed by the kernel when this process ends before it.
 #[expect(unsafe_code, reason = "std offers no safe way to leave the session or to set a death signal in a child")]
 fn start(program: &Program, leaf: Option<&Leaf>) -> io::Result<i32> {
-    let door = leaf.map(Leaf::door).transpose()?;
+    let door = leaf.and_then(|leaf| leaf.door().ok());
     let fresh =
         Fresh { death: Some((getpid(), Signal::KILL)), group: door.as_ref().map(|door| door.as_raw_fd()), ..Fresh::default() };
     let mut command = Command::new(&program.program);
     command.args(&program.arguments).env_remove(GUARDS);
+    for (name, value) in program.variables.iter().map(Variable::parts) {
+        command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
+    }
     // SAFETY: the closure makes system calls only, on values that were copied into it before the fork.
     unsafe {
         command.pre_exec(move || fresh.enter());

@@ -101,24 +101,62 @@ fn parts(bytes: &[u8; FRAME]) -> Option<(u8, u32, u64)> {
     (version == VERSION).then(|| (kind, u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(long)))
 }
 
-/// What a guard is to start. Its environment, its folder and its standard streams are the guard's own.
+/// A variable that only the runtime gets: a secret, which is not shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable(Vec<u8>);
+
+impl Variable {
+    #[must_use]
+    pub fn new(name: &[u8], value: &[u8]) -> Self {
+        Self([name, b"=", value].concat())
+    }
+
+    /// Name and value.
+    #[must_use]
+    pub fn parts(&self) -> (&[u8], &[u8]) {
+        let middle = self.0.iter().position(|byte| *byte == b'=').unwrap_or(self.0.len());
+        let (name, value) = self.0.split_at(middle);
+        (name, value.get(1..).unwrap_or_default())
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}=…", String::from_utf8_lossy(self.parts().0))
+    }
+}
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        // Not left behind in memory that is given away again.
+        std::hint::black_box(&mut self.0).fill(0);
+        std::hint::black_box(&self.0);
+    }
+}
+
+/// What a guard is to start. Its environment but for `variables`, its folder and its standard streams are the guard's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The control group that the runtime is put into: a folder that exists and is empty.
     pub leaf: Option<OsString>,
+    pub variables: Vec<Variable>,
     pub program: OsString,
     pub arguments: Vec<OsString>,
 }
 
 #[cfg(unix)]
 impl Program {
-    /// Strings with a NUL after each; nothing where one of them holds a NUL itself.
+    /// Strings with a NUL after each, the variables between their number and the program; nothing where one of them holds a NUL
+    /// itself.
     #[must_use]
     pub fn encode(&self) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        let leaf = self.leaf.as_deref().unwrap_or_default();
-        for word in [leaf, &self.program].into_iter().chain(self.arguments.iter().map(OsString::as_os_str)) {
-            let bytes = bytes_of(word);
+        let leaf = bytes_of(self.leaf.as_deref().unwrap_or_default());
+        let number = self.variables.len().to_string();
+        let words = [leaf, number.as_bytes()].into_iter().chain(self.variables.iter().map(|variable| variable.0.as_slice()));
+        let words = words.chain([bytes_of(&self.program)]).chain(self.arguments.iter().map(|word| bytes_of(word)));
+        // At once as long as it gets: no half of it is left behind in memory.
+        let mut text = Vec::with_capacity(words.clone().map(|word| word.len() + 1).sum());
+        for bytes in words {
             if bytes.contains(&0) {
                 return None;
             }
@@ -132,10 +170,13 @@ impl Program {
     #[must_use]
     pub fn decode(text: &[u8]) -> Option<Self> {
         use std::os::unix::ffi::OsStringExt as _;
-        let mut words = text.strip_suffix(&[0])?.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()));
-        let leaf = words.next().filter(|leaf| !leaf.is_empty());
-        let program = words.next().filter(|program| !program.is_empty())?;
-        Some(Self { leaf, program, arguments: words.collect() })
+        let mut words = text.strip_suffix(&[0])?.split(|byte| *byte == 0);
+        let owned = |word: &[u8]| OsString::from_vec(word.to_vec());
+        let leaf = words.next().filter(|leaf| !leaf.is_empty()).map(owned);
+        let number: usize = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+        let variables: Vec<_> = words.by_ref().take(number).map(|word| Variable(word.to_vec())).collect();
+        let program = words.next().filter(|program| !program.is_empty()).map(owned)?;
+        Some(Self { leaf, variables, program, arguments: words.map(owned).collect() })
     }
 }
 
@@ -170,11 +211,22 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_program_survives_its_way_with_empty_arguments() {
-        let program = Program { leaf: None, program: "/bin/a b".into(), arguments: vec!["".into(), "x\ny".into(), "".into()] };
+        let variables = vec![Variable::new(b"KEY", b"a=b")];
+        let program =
+            Program { leaf: None, variables, program: "/bin/a b".into(), arguments: vec!["".into(), "x\ny".into(), "".into()] };
         assert_eq!(Program::decode(&program.encode().expect("no NUL")), Some(program.clone()));
-        let bare = Program { leaf: Some("/sys/x".into()), arguments: Vec::new(), ..program.clone() };
+        let variables = Vec::new();
+        let bare = Program { leaf: Some("/sys/x".into()), variables, arguments: Vec::new(), ..program.clone() };
         assert_eq!(Program::decode(&bare.encode().expect("no NUL")), Some(bare));
         assert_eq!(Program { arguments: vec!["a\0b".into()], ..program }.encode(), None);
-        assert_eq!((Program::decode(b""), Program::decode(b"\0\0"), Program::decode(b"x")), (None, None, None));
+        assert_eq!((Program::decode(b""), Program::decode(b"\x000\0\0"), Program::decode(b"x")), (None, None, None));
+        assert_eq!(Program::decode(b"\x002\0A=1\0/bin/x\0"), None, "a variable too few");
+    }
+
+    #[test]
+    fn a_variable_is_not_shown() {
+        let variable = Variable::new(b"KEY", b"very=secret");
+        assert_eq!(format!("{variable:?}"), "KEY=…");
+        assert_eq!(variable.parts(), (&b"KEY"[..], &b"very=secret"[..]));
     }
 }

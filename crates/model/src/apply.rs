@@ -24,13 +24,16 @@ pub fn apply(state: &mut State, change: &Change) {
                 installed: installed.clone(),
                 models: Vec::new(),
                 offers: Vec::new(),
+                introduced: false,
             });
+            entry.introduced &= entry.capabilities == *capabilities;
             entry.capabilities = capabilities.clone();
             entry.installed = installed.clone();
         }
         Change::ProviderIntroduced { provider, capabilities, offers } => with(state.providers.get_mut(provider), |p| {
             p.capabilities = capabilities.clone();
             p.offers.clone_from(offers);
+            p.introduced = true;
         }),
         Change::ModelsListed { provider, models } => with(state.providers.get_mut(provider), |p| p.models = models.clone()),
         Change::AccountAdded { account, entry } => {
@@ -165,6 +168,11 @@ pub fn apply(state: &mut State, change: &Change) {
         Change::HistoryRead { session, turns } => {
             state.next.turn += turns;
             with(state.sessions.get_mut(session), |s| s.history_owed = false);
+        }
+        // A transcript is the store's.
+        Change::HistoryCopied { .. } => {}
+        Change::CommandsOffered { session, commands } => {
+            with(state.sessions.get_mut(session), |s| s.commands = commands.clone());
         }
         Change::SessionOpenFailed { session, failure } => with(state.sessions.get_mut(session), |s| {
             s.open_failure = failure.clone();

@@ -8,8 +8,8 @@ use crate::{
         ThreadRef, TurnId,
     },
     port::{
-        Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, PlanStep, RateLimit, SessionSettings, SignInOffer,
-        SignInStep, TransportRecord, TurnDiff, TurnOutcome, Usage,
+        Capabilities, Choice, Failure, GoalSpec, Identity, Item, Model, OfferedCommand, PlanStep, RateLimit, SessionSettings,
+        SignInOffer, SignInStep, TransportRecord, TurnDiff, TurnOutcome, Usage,
     },
     state::{
         Account, AccountProblem, AppSettings, Approval, Asker, Attachment, Credential, Delivery, Installed, Keychain,
@@ -188,6 +188,15 @@ pub enum Change {
     HistoryRead {
         session: SessionId,
         turns: u64,
+    },
+    /// Recorded by the store: the finished entries of another session stand here too, in their order.
+    HistoryCopied {
+        session: SessionId,
+        from: SessionId,
+    },
+    CommandsOffered {
+        session: SessionId,
+        commands: Vec<OfferedCommand>,
     },
     SessionOpenFailed {
         session: SessionId,

@@ -109,10 +109,25 @@ pub fn needs_runtime(state: &State, session: &Session) -> bool {
         Some(turn) => turn.state == TurnState::Probing,
         None if session.archived => false,
         None => {
-            let wants = session.history_owed || !session.queue.is_empty() || active_goal(state, session).is_some();
+            let wants =
+                session.history_owed || is_forking(session) || !session.queue.is_empty() || active_goal(state, session).is_some();
             session.undecided.is_empty() && wants
         }
     }
+}
+
+/// Whether it is to be opened as a fork of another thread.
+#[must_use]
+pub fn is_forking(session: &Session) -> bool {
+    session.fork_of.is_some() && session.thread.is_none()
+}
+
+/// Whether a fork of it can be made: of what it holds at a moment when nothing is added to that.
+#[must_use]
+pub fn can_fork(state: &State, id: SessionId) -> bool {
+    let Some(session) = state.sessions.get(&id) else { return false };
+    let able = state.providers.get(&session.provider).is_some_and(|p| p.capabilities.fork);
+    able && session.thread.is_some() && !session.history_owed && open_turns_of(state, id).next().is_none()
 }
 
 /// Whether a rule could want anything of the session. The others are not looked at.
@@ -120,6 +135,7 @@ pub fn needs_runtime(state: &State, session: &Session) -> bool {
 pub(crate) fn matters(session: &Session) -> bool {
     !session.queue.is_empty()
         || session.history_owed
+        || is_forking(session)
         || session.turn.is_some()
         || session.goal_held
         || session.goal.as_ref().is_some_and(|g| g.status == GoalStatus::Active)

@@ -107,6 +107,11 @@ impl<R: Rules> Supervisor<R> {
                     self.rename(session, title);
                 }
             }
+            AgentEvent::Commands { session, commands } if self.has_open(runtime, session) => {
+                if self.state.sessions.get(&session).is_some_and(|s| s.commands != commands) {
+                    self.commit(Change::CommandsOffered { session, commands });
+                }
+            }
             AgentEvent::ThreadNamed { session, thread } => {
                 let known = self.state.sessions.get(&session).and_then(|s| s.thread.as_ref());
                 if self.has_open(runtime, session) && !thread.as_str().is_empty() && known != Some(&thread) {
@@ -121,6 +126,7 @@ impl<R: Rules> Supervisor<R> {
             | AgentEvent::Usage { .. }
             | AgentEvent::ApprovalRequested { .. }
             | AgentEvent::GoalChanged { .. }
+            | AgentEvent::Commands { .. }
             // For the feed, or for whoever asked.
             | AgentEvent::Delta { .. }
             | AgentEvent::Threads { .. }
@@ -146,7 +152,9 @@ impl<R: Rules> Supervisor<R> {
         }
         let known = entry.thread.clone();
         let chosen = entry.settings.clone();
-        if thread.as_str().is_empty() {
+        // A fork that is the thread which it was made of would be two sessions on one thread.
+        let same = known.is_none() && entry.fork_of.as_ref() == Some(&thread);
+        if thread.as_str().is_empty() || same {
             let failure = Failure {
                 class: FailureClass::Protocol,
                 message: "The agent did not say how to find this session again, so it was closed. Try again, or report it to \

@@ -28,6 +28,11 @@ pub enum Input {
         settings: SessionSettings,
         thread: Option<ThreadRef>,
     },
+    /// Make a session that goes on from where this one is, in the same folder.
+    ForkSession {
+        session: SessionId,
+        title: String,
+    },
     /// Deliver when the session is idle.
     Send {
         session: SessionId,

@@ -34,6 +34,12 @@ pub struct Capabilities {
     /// Whether the threads that it knows can be listed, and their histories read.
     #[serde(default)]
     pub threads: bool,
+    /// Whether its sessions tell of commands that a message may begin with.
+    #[serde(default)]
+    pub commands: bool,
+    /// Whether a new session can go on from where another one is.
+    #[serde(default)]
+    pub fork: bool,
 }
 
 /// See [`Capabilities::sessions`].
@@ -74,6 +80,12 @@ pub enum AgentCommand {
     OpenSession {
         session: SessionId,
         thread: Option<ThreadRef>,
+        /// Start the new thread with what this one holds; only without `thread`.
+        #[serde(default)]
+        fork_of: Option<ThreadRef>,
+        /// Its history is asked for next: some tell it only while they open a thread.
+        #[serde(default)]
+        history: bool,
         /// Absolute path of the folder to work in.
         folder: String,
         settings: SessionSettings,
@@ -332,6 +344,11 @@ pub enum AgentEvent {
         session: SessionId,
         title: String,
     },
+    /// Everything that a message of this session may begin with, replacing what was told before.
+    Commands {
+        session: SessionId,
+        commands: Vec<OfferedCommand>,
+    },
     Probed {
         session: SessionId,
         turn: TurnId,
@@ -398,7 +415,8 @@ impl AgentEvent {
             | Self::Steered { session, .. }
             | Self::SteerRefused { session, .. }
             | Self::GoalChanged { session, .. }
-            | Self::TitleChanged { session, .. } => Some(*session),
+            | Self::TitleChanged { session, .. }
+            | Self::Commands { session, .. } => Some(*session),
             Self::Notice { session, .. } => *session,
             Self::Introduced { .. }
             | Self::Ready { .. }

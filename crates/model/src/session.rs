@@ -33,11 +33,32 @@ impl<R: Rules> Supervisor<R> {
         }
         let Some(known) = self.state.providers.get(&provider) else { return };
         let history_owed = thread.is_some() && known.capabilities.threads;
+        let entry = Session { thread, history_owed, ..self.fresh(provider, folder, title, settings) };
+        self.commit(Change::SessionCreated { session: SessionId(self.state.next.session), entry });
+    }
+
+    /// A session that goes on from where another one is: what that one holds is held here too, and each has its own thread
+    /// from here on.
+    pub(crate) fn fork_session(&mut self, of: SessionId, title: String) {
+        let Some(source) = self.state.sessions.get(&of).filter(|_| derive::can_fork(&self.state, of)) else { return };
         let entry = Session {
+            fork_of: source.thread.clone(),
+            commands: source.commands.clone(),
+            preview: source.preview.clone(),
+            plan: source.plan.clone(),
+            ..self.fresh(source.provider.clone(), source.folder.clone(), title, source.settings.clone())
+        };
+        let session = SessionId(self.state.next.session);
+        self.commit(Change::SessionCreated { session, entry });
+        self.commit(Change::HistoryCopied { session, from: of });
+    }
+
+    fn fresh(&self, provider: ProviderId, folder: String, title: String, settings: SessionSettings) -> Session {
+        Session {
             provider,
             folder,
             title,
-            thread,
+            thread: None,
             settings,
             attachment: Attachment::Detached,
             queue: Vec::new(),
@@ -48,7 +69,9 @@ impl<R: Rules> Supervisor<R> {
             last_turn: None,
             unread: false,
             seen_at: self.now.wall,
-            history_owed,
+            history_owed: false,
+            fork_of: None,
+            commands: Vec::new(),
             archived: false,
             preview: String::new(),
             plan: Vec::new(),
@@ -58,8 +81,7 @@ impl<R: Rules> Supervisor<R> {
             open_failure: None,
             open_delay: OpenDelay::default(),
             restarts: Restarts::default(),
-        };
-        self.commit(Change::SessionCreated { session: SessionId(self.state.next.session), entry });
+        }
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: MessageId, text: String) {

@@ -387,6 +387,8 @@ impl<R: Rules> Supervisor<R> {
         AgentCommand::OpenSession {
             session: id,
             thread: session.thread.clone(),
+            fork_of: session.fork_of.clone().filter(|_| session.thread.is_none()),
+            history: session.history_owed,
             folder: session.folder.clone(),
             settings: session.settings.clone(),
             goal: session.goal.clone().filter(|_| native),

@@ -10,8 +10,8 @@ use crate::{
         ServerAddress, SessionId, SignInId, ThreadRef, TurnId,
     },
     port::{
-        Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, PlanStep, RateLimit, SessionSettings, SignInMethod,
-        SignInOffer, SignInStep, TransportRecord, TurnOutcome, Usage,
+        Ask, Capabilities, Choice, Failure, GoalSpec, Identity, Model, OfferedCommand, PlanStep, RateLimit, SessionSettings,
+        SignInMethod, SignInOffer, SignInStep, TransportRecord, TurnOutcome, Usage,
     },
 };
 
@@ -76,6 +76,9 @@ pub struct Provider {
     /// Ways to sign in that its agent told of.
     #[serde(default)]
     pub offers: Vec<SignInOffer>,
+    /// What it can do is its agent's own word, and no more what is known of all of its kind.
+    #[serde(default)]
+    pub introduced: bool,
 }
 
 /// Whether the provider's program was found.
@@ -300,6 +303,12 @@ pub struct Session {
     /// What its thread held before is to be read and recorded; no message is sent before.
     #[serde(default)]
     pub history_owed: bool,
+    /// The thread that it goes on from. Without a thread of its own, the session is still to be opened as a fork of that one.
+    #[serde(default)]
+    pub fork_of: Option<ThreadRef>,
+    /// What a message may begin with, as its agent told last.
+    #[serde(default)]
+    pub commands: Vec<OfferedCommand>,
     /// One line of what goes on or what was said last.
     pub preview: String,
     pub plan: Vec<PlanStep>,

@@ -196,6 +196,7 @@ fn session_of(state: &State, change: &Change) -> Option<SessionId> {
     | Change::GoalSet { session, .. }
     | Change::GoalHeld { session, .. }
     | Change::HistoryRead { session, .. }
+    | Change::ThreadNamed { session, .. }
     | Change::MessageQueued { session, .. }
     | Change::MessageRemoved { session, .. }
     | Change::UndecidedSettled { session, .. }

@@ -18,6 +18,7 @@ impl<R: Rules> Supervisor<R> {
             Input::CreateSession { provider, folder, title, settings, thread } => {
                 self.create_session(provider, folder, title, settings, thread);
             }
+            Input::ForkSession { session, title } => self.fork_session(session, title),
             Input::Send { session, message, text } => self.send(session, message, text),
             Input::Steer { session, message, text } => self.steer(session, message, text),
             Input::EditQueued { session, message, text } => self.edit_queued(session, message, text),
@@ -63,8 +64,8 @@ impl<R: Rules> Supervisor<R> {
             Input::ProviderFound { provider, mut capabilities, installed } => {
                 let known = self.state.providers.get(&provider);
                 // What a running agent said of itself is nearer to the truth than what is known of all of its kind.
-                let introduced = self.state.runtimes.values().any(|r| r.provider == provider && r.phase == Phase::Ready);
-                if let Some(known) = known.filter(|_| introduced) {
+                let running = self.state.runtimes.values().any(|r| r.provider == provider && r.phase == Phase::Ready);
+                if let Some(known) = known.filter(|p| running || p.introduced && p.installed == installed) {
                     capabilities.clone_from(&known.capabilities);
                 }
                 if known.is_none_or(|p| p.capabilities != capabilities || p.installed != installed) {

@@ -25,6 +25,8 @@ fn at_work(sessions: u64) -> Supervisor {
         history_probe: true,
         approvals: true,
         threads: false,
+        commands: false,
+        fork: false,
     };
     let installed = Installed::Found { path: String::new(), version: None };
     let runtime = RuntimeId(0);

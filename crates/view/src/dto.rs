@@ -104,6 +104,8 @@ dto! {
         pub has_goals: bool,
         /// Its own threads can be listed and gone on with.
         pub has_threads: bool,
+        /// Its sessions tell of commands that a message may begin with (session_commands).
+        pub has_commands: bool,
         /// Turns that finish on an account that is no longer the current one.
         pub finishing_turns: u32,
     }
@@ -233,6 +235,16 @@ dto! {
 
 // ---- sessions ------------------------------------------------------------------------------
 
+dto! {
+    /// Something that the agent does where a message begins with "/" and this name.
+    pub struct OfferedCommand {
+        pub name: String,
+        pub description: String,
+        /// What may follow the name.
+        pub hint: String,
+    }
+}
+
 dto! { pub word Group { NeedsYou, Running, Finished, Idle } }
 
 dto! {
@@ -254,6 +266,8 @@ dto! {
         /// What its thread held before is being read.
         pub reading_history: bool,
         pub archived: bool,
+        /// A session can be made that goes on from where this one is.
+        pub can_fork: bool,
         pub active_at: i64,
         pub turn: Option<Turn>,
         pub last_turn: Option<EndedTurn>,

@@ -35,6 +35,8 @@ pub(crate) fn capabilities() -> Capabilities {
         history_probe: true,
         approvals: true,
         threads: true,
+        commands: true,
+        fork: true,
     }
 }
 
@@ -68,6 +70,7 @@ impl Sample {
                 installed: Installed::Found { path: "/usr/bin/codex".into(), version: Some("0.58.0".into()) },
                 models: Vec::new(),
                 offers: Vec::new(),
+                introduced: false,
             },
         );
         let mut sample = Self { state, cards: vec![card] };
@@ -138,6 +141,8 @@ impl Sample {
             unread: false,
             seen_at: 0,
             history_owed: false,
+            fork_of: None,
+            commands: Vec::new(),
             archived: false,
             preview: String::new(),
             plan: Vec::new(),

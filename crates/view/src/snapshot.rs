@@ -16,7 +16,7 @@ mod session;
 pub(crate) use parts::file_change;
 pub use parts::{failure, goal_from, session_settings_from, settings, settings_from};
 pub use runtime::{Ended, live_runtimes, runtime, threads};
-pub use session::group;
+pub use session::{commands, group};
 
 /// What a snapshot is made from.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,7 @@ fn provider(facts: &Facts<'_>, card: &Card) -> dto::Provider {
         can_steer: capabilities.steer,
         has_goals: capabilities.goals != Goals::None,
         has_threads: capabilities.threads,
+        has_commands: capabilities.commands,
         finishing_turns: count(facts.finishing(&card.id).count()),
     }
 }

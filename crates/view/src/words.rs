@@ -143,6 +143,9 @@ pub const API_KEY_ACCOUNT: &str = "API key";
 pub const SYSTEM_ACCOUNT: &str = "Signed in on this computer";
 pub const NEW_ACCOUNT: &str = "New account";
 
+/// Why a session was not forked.
+pub const CANNOT_FORK: &str = "This session cannot be forked now. Wait until its turn has ended, then try again.";
+
 /// Why a server was not made an account.
 pub const NOBODY_AT_SERVER: &str = "Nobody is signed in at this server. Sign in there first, then connect again.";
 pub const SERVER_IN_LIST: &str = "This server is in the list already, and can be used.";

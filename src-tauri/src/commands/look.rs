@@ -63,6 +63,13 @@ pub(crate) async fn runtimes(shell: State<'_, Shell>) -> Done<Vec<dto::Runtime>>
     }))
 }
 
+/// What a message of this session may begin with.
+#[tauri::command]
+pub(crate) async fn session_commands(shell: State<'_, Shell>, session: String) -> Done<Vec<dto::OfferedCommand>> {
+    let id = self::session(&shell.engine, &session)?;
+    Ok(snapshot::commands(&shell.engine.snapshot().state, id))
+}
+
 /// Threads that the provider knows. May start a process of its current account, and takes as long as that does.
 #[tauri::command]
 pub(crate) async fn provider_threads(shell: State<'_, Shell>, provider: String, cursor: Option<String>) -> Done<dto::ThreadPage> {

@@ -89,7 +89,10 @@ pub(super) struct Candidate {
     pub(super) hold_completes: bool,
     /// Typed: it asks before it does something.
     pub(super) ask: &'static str,
-    /// Whether that was done.
+    /// Typed: it has its client write `work/turnkeep-demo/client.md`, read it and run a command, each after it asked; and then
+    /// asks it to read what is none of the session's. `None` for an agent that asks its client for nothing of the kind.
+    pub(super) by_client: Option<&'static str>,
+    /// Whether what was asked for was done.
     pub(super) done: fn(&Rig) -> bool,
     /// Whether it signs out by itself when it is asked to.
     pub(super) signs_out: bool,
@@ -121,6 +124,7 @@ const MOCKED: Candidate = Candidate {
     hold: "Please hold it",
     hold_completes: true,
     ask: "Please ask for it",
+    by_client: None,
     done: |rig| rig.path("work/asked.txt").exists(),
     signs_out: true,
     patience: PATIENCE,
@@ -200,6 +204,7 @@ pub(super) const demo: Candidate = Candidate {
     hold: "Please hang",
     hold_completes: false,
     ask: "Give me the tour",
+    by_client: Some("Have your client do it"),
     done: |rig| rig.path("work/turnkeep-demo/tour.md").exists(),
     asks_a_model: false,
     ..MOCKED

@@ -2,7 +2,9 @@
 #![expect(non_upper_case_globals, reason = "each is the name of a test")]
 
 use anyhow::{Context, Result, ensure};
-use turnkeep_model::port::{AgentCommand, Choice, GoalSpec, GoalStatus, Goals, ItemBody, TurnOutcome, Unsupported};
+use turnkeep_model::port::{
+    AgentCommand, Choice, GoalSpec, GoalStatus, Goals, ItemBody, ItemStatus, Sandbox, SessionSettings, TurnOutcome, Unsupported,
+};
 use turnkeep_model::state::{ApprovalState, Delivery, NotificationKind};
 use turnkeep_model::{Input, MessageId, SessionId, ThreadRef, TurnId, derive};
 
@@ -10,7 +12,7 @@ use super::Case;
 use super::rig::{Rig, no};
 
 /// A case with nothing between the engine and the agent.
-const fn plain(name: &'static str, check: fn(&mut Rig) -> Result<()>) -> Case {
+pub(super) const fn plain(name: &'static str, check: fn(&mut Rig) -> Result<()>) -> Case {
     Case { name, relay: |_, _| None, check }
 }
 
@@ -223,6 +225,18 @@ pub(super) const a_sign_out_lets_the_running_turn_finish: Case = plain("a sign-o
     Ok(())
 });
 
+fn fork(of: &ThreadRef) -> AgentCommand {
+    AgentCommand::OpenSession {
+        session: SessionId(2),
+        thread: None,
+        fork_of: Some(of.clone()),
+        history: false,
+        folder: "/".to_owned(),
+        settings: SessionSettings::default(),
+        goal: None,
+    }
+}
+
 /// Each capability that is not declared is refused by the agent's machine; each that is declared has a case that uses it.
 pub(super) const what_is_not_declared_is_refused: Case = plain("what is not declared is refused", |rig| {
     let session = rig.session()?;
@@ -239,6 +253,8 @@ pub(super) const what_is_not_declared_is_refused: Case = plain("what is not decl
         ("steer", declared.steer, AgentCommand::Steer { session, turn, message: message.clone(), text }),
         ("interrupt", declared.interrupt, AgentCommand::Interrupt { session, turn }),
         ("goals", declared.goals == Goals::Native, AgentCommand::SetGoal { session, goal }),
+        ("threads", declared.threads, AgentCommand::ListThreads { ask: 1, cursor: None }),
+        ("fork", declared.fork, fork(&thread)),
         ("history probe", declared.history_probe, AgentCommand::Probe { session, thread, turn, message }),
     ];
     for (what, declared, command) in commands {
@@ -246,4 +262,57 @@ pub(super) const what_is_not_declared_is_refused: Case = plain("what is not decl
         ensure!(refused.is_ok() == declared, "{what}: declared {declared}, and the machine says {refused:?}");
     }
     Ok(())
+});
+
+/// The entries that say how something went, by what is in them: what came of it, and whether it failed.
+fn outcomes(rig: &Rig, session: SessionId) -> Result<Vec<(String, String, bool)>> {
+    let of = |entry: turnkeep_engine::store::Entry| match entry.item.body {
+        ItemBody::Command { command, output, status, .. } => Some((command, output, status == ItemStatus::Failed)),
+        ItemBody::Tool { name, result, status, .. } => Some((name, result, status == ItemStatus::Failed)),
+        ItemBody::FileChange { changes, status } => Some((format!("{changes:?}"), String::new(), status == ItemStatus::Failed)),
+        ItemBody::UserMessage { .. }
+        | ItemBody::AgentMessage { .. }
+        | ItemBody::Reasoning { .. }
+        | ItemBody::WebSearch { .. }
+        | ItemBody::Plan { .. }
+        | ItemBody::Compaction
+        | ItemBody::Notice { .. }
+        | ItemBody::Error { .. }
+        | ItemBody::Other { .. } => None,
+    };
+    Ok(rig.entries(session)?.into_iter().filter_map(of).collect())
+}
+
+pub(super) const its_client_serves_it_within_limits: Case = plain(super::SERVED, |rig| {
+    let typed = rig.candidate.by_client.context("it asks its client for nothing")?;
+    let allow = |offered: &[Choice]| offered.contains(&Choice::Allow).then_some(Choice::Allow);
+    let written = rig.path("work/turnkeep-demo/client.md");
+    let session = rig.session()?;
+    let message = rig.send(session, typed)?;
+    let asked = answer_all(rig, session, &message, allow)?;
+    let ended = rig.ended(session, &message)?;
+    ensure!(ended.outcome == TurnOutcome::Completed, "{:?}", ended.outcome);
+    ensure!(asked == 2, "one question for each act, and no second one for the same: {asked}");
+    ensure!(std::fs::read_to_string(&written).is_ok_and(|text| text.contains("By way of the client")), "it was not written");
+    let seen = outcomes(rig, session)?;
+    let went = |seen: &[(String, String, bool)], what: &str, said: &str, failed: bool| {
+        let found = seen.iter().any(|(name, text, bad)| name.contains(what) && text.contains(said) && *bad == failed);
+        ensure!(found, "no {what} with {said:?} and failed {failed} in {seen:?}");
+        Ok(())
+    };
+    went(&seen, "client.md", "", false)?;
+    went(&seen, "client.md read", "By way of the client", false)?;
+    went(&seen, "uname", "Linux", false)?;
+    went(&seen, "/etc/hosts", "not below the session's folder", true)?;
+
+    // Where a session may only read, allowing it changes nothing.
+    std::fs::remove_file(&written)?;
+    let read_only = SessionSettings { sandbox: Some(Sandbox::ReadOnly), ..SessionSettings::default() };
+    let session = rig.session_with(read_only)?;
+    let message = rig.send(session, typed)?;
+    answer_all(rig, session, &message, allow)?;
+    rig.ended(session, &message)?;
+    ensure!(!written.exists(), "it was written in a session that may only read");
+    let seen = outcomes(rig, session)?;
+    went(&seen, "uname", "may only read", true)
 });

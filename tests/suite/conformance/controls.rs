@@ -7,14 +7,18 @@ use harness::relay::{Act, From, Relay, Rule};
 
 use super::agents::{self, Wire};
 use super::rig::Rig;
-use super::{Case, cases, ends};
+use super::{Case, before, cases, ends};
 
 /// A check that waits for what never comes gives up so soon here.
 const IMPATIENCE: Duration = Duration::from_secs(5);
 
 /// The check must fail, with these words in what it says.
 fn fails(case: &Case, relay: fn(&Wire, &Path) -> Option<Relay>, because: &str) {
-    let mut rig = Rig::start(&agents::fake, relay, IMPATIENCE).unwrap();
+    fails_for(&agents::fake, case, relay, because);
+}
+
+fn fails_for(agent: &agents::Candidate, case: &Case, relay: fn(&Wire, &Path) -> Option<Relay>, because: &str) {
+    let mut rig = Rig::start(agent, relay, IMPATIENCE).unwrap();
     match (case.check)(&mut rig) {
         Ok(()) => panic!("{}: the planted defect was not found", case.name),
         Err(error) => {
@@ -84,6 +88,53 @@ fn a_thread_that_changes_its_name() {
         one(Rule::new(From::Client, &["\"thread/resume\""], vec![act]))
     };
     fails(&cases::a_session_goes_on_after_a_restart, defect, "another thread");
+}
+
+/// What was killed is never opened again.
+fn lost_resumption(_: &Wire, _: &Path) -> Option<Relay> {
+    one(Rule::new(From::Client, &["\"thread/resume\""], vec![Act::Drop]))
+}
+
+#[test]
+fn a_session_that_does_not_come_back_after_a_kill() {
+    fails(&ends::killed_in_a_turn, lost_resumption, "no end of the turn");
+    fails(&ends::killed_while_idle, lost_resumption, "no end of the turn");
+}
+
+#[test]
+fn a_sign_out_that_cuts_the_running_turn_off() {
+    let defect = |wire: &Wire, _: &Path| one(Rule::new(From::Agent, &[wire.end], vec![Act::Drop]));
+    fails(&cases::a_sign_out_lets_the_running_turn_finish, defect, "no end of the turn");
+}
+
+#[test]
+fn a_sign_out_that_is_never_carried_out() {
+    let defect = |_: &Wire, _: &Path| one(Rule::new(From::Client, &["\"account/logout\""], vec![Act::Drop]));
+    fails(&cases::a_sign_out_lets_the_running_turn_finish, defect, "no revocation");
+}
+
+#[test]
+fn a_thread_that_is_left_out_of_the_list() {
+    let defect = |_: &Wire, _: &Path| {
+        let act = Act::Replace { this: "thread-".to_owned(), by: "other-".to_owned() };
+        one(Rule::new(From::Agent, &["as it began"], vec![act]))
+    };
+    fails(&before::what_it_knows_is_listed_and_gone_on_with, defect, "is not among");
+}
+
+#[test]
+fn a_fork_that_is_the_session_itself() {
+    let defect = |_: &Wire, _: &Path| {
+        let act = Act::Replace { this: "thread/fork".to_owned(), by: "thread/resume".to_owned() };
+        one(Rule::new(From::Client, &["\"thread/fork\""], vec![act]))
+    };
+    fails(&before::a_fork_goes_on_by_itself, defect, "no end of the turn");
+}
+
+#[test]
+fn commands_that_are_never_told() {
+    let defect = |_: &Wire, _: &Path| one(Rule::new(From::Agent, &["available_commands_update"], vec![Act::Drop]));
+    fails_for(&agents::demo, &before::its_commands_are_told, defect, "no command");
 }
 
 /// The turn completes before its agent ends.

@@ -14,12 +14,14 @@ use harness::relay::{self, Relay};
 use tempfile::TempDir;
 use turnkeep_agents::{Agent, Card, CredentialSource, Frame, Launch, LaunchError, Out, ProgramSource, Protocol, Purpose, Site};
 use turnkeep_engine::store::Entry;
-use turnkeep_engine::{Config, Engine, Handle, Places, TranscriptEvent};
-use turnkeep_model::port::{AgentEvent, Answer, Choice, DeltaStream, ItemBody, Observation, SessionSettings, TurnOutcome};
+use turnkeep_engine::{Config, Engine, Handle, Places, TranscriptEvent, Unanswered};
+use turnkeep_model::port::{
+    AgentEvent, Answer, Choice, DeltaStream, ItemBody, Observation, SessionSettings, ThreadPage, TurnOutcome,
+};
 use turnkeep_model::state::{
     AccountKind, Approval, ApprovalState, Asker, EndedTurn, Installed, Phase, Session, State, Turn, TurnState,
 };
-use turnkeep_model::{ApprovalId, CredentialId, Input, MessageId, RuntimeId, SessionId, TurnId, derive};
+use turnkeep_model::{ApprovalId, CredentialId, Input, MessageId, RuntimeId, SessionId, ThreadRef, TurnId, derive};
 
 use super::agents::{Candidate, Wire};
 
@@ -211,6 +213,31 @@ impl Rig {
         let folder = self.path("work").to_string_lossy().into_owned();
         let made = self.handle()?.create_session(self.candidate.provider(), folder, "Conformance".to_owned(), settings, None);
         self.runtime.block_on(made)?.session.context("no session was made")
+    }
+
+    /// A session on a thread that the agent knows.
+    pub(super) fn session_on(&self, thread: ThreadRef) -> Result<SessionId> {
+        let (folder, settings) =
+            (self.path("work").to_string_lossy().into_owned(), self.candidate.settings.clone_into_settings());
+        let made = self.handle()?.create_session(self.candidate.provider(), folder, "Before".to_owned(), settings, Some(thread));
+        self.runtime.block_on(made)?.session.context("no session was made")
+    }
+
+    /// A session that goes on from where this one is, where that can be.
+    pub(super) fn fork(&self, session: SessionId) -> Result<Option<SessionId>> {
+        Ok(self.runtime.block_on(self.handle()?.fork_session(session, "Fork".to_owned()))?.session)
+    }
+
+    /// The threads that the agent knows.
+    pub(super) fn threads(&self) -> Result<ThreadPage, Unanswered> {
+        let handle = self.handle().map_err(|_| Unanswered::Gone)?;
+        self.runtime.block_on(handle.threads(&self.candidate.provider(), None))
+    }
+
+    /// Everything that the engine knew is gone; the agent's own is not.
+    pub(super) fn forget(&self) -> Result<()> {
+        ensure!(self.running.is_none(), "the engine runs");
+        fs::remove_dir_all(self.path("turnkeep")).context("forgetting")
     }
 
     pub(super) fn send(&mut self, session: SessionId, text: &str) -> Result<MessageId> {

@@ -9,7 +9,7 @@ use harness::desktop::Keyring;
 use super::app::{App, KEY, Setup};
 
 /// Whether any file below the folder contains the text.
-fn written_anywhere(folder: &Path, text: &str) -> io::Result<Option<std::path::PathBuf>> {
+pub(crate) fn written_anywhere(folder: &Path, text: &str) -> io::Result<Option<std::path::PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;

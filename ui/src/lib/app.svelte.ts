@@ -180,6 +180,18 @@ class App {
     }
   }
 
+  /** Makes a session and opens it, in place of the form that asked for it; what was refused comes back, for that form. */
+  async begin(made: Promise<string>, close: () => void): Promise<string | null> {
+    try {
+      const id = await made;
+      close();
+      this.open(id, "composer");
+      return null;
+    } catch (reason) {
+      return shell.refusal(reason).message;
+    }
+  }
+
   async askLink(url: string): Promise<void> {
     const answer = await this.run(shell.openLink(url, false));
     if (answer && !answer.opened) this.dialog = { kind: "link", url, host: answer.host };

@@ -2,7 +2,7 @@
 //
 // It never decides, retries or caches. A refused command rejects with a CommandError.
 import type {
-  Answer, CommandError, Goal, Matches, Runtime, SessionSettings, Settings, SignInMethod, ThreadPage, TranscriptPage, TurnDiff, WindowEvent,
+  Answer, CommandError, Goal, Matches, OfferedCommand, Runtime, SessionSettings, Settings, SignInMethod, ThreadPage, TranscriptPage, TurnDiff, WindowEvent,
 } from "./wire";
 
 export interface Transport {
@@ -56,8 +56,14 @@ export const runtimes = () => call<Runtime[]>("runtimes");
 export const providerThreads = (provider: string, cursor: string | null) =>
   call<ThreadPage>("provider_threads", { provider, cursor });
 
+/** Nothing is chosen: all is as the provider has it. */
+export const DEFAULTS: SessionSettings = { model: null, effort: null, approvalMode: null, sandbox: null };
+
+export const sessionCommands = (session: string) => call<OfferedCommand[]>("session_commands", { session });
+
 export const createSession = (provider: string, folder: string, title: string, settings: SessionSettings, thread: string | null = null) =>
   call<string>("create_session", { provider, folder, title, settings, thread });
+export const forkSession = (session: string, title: string) => call<string>("fork_session", { session, title });
 export const tryDemo = (title: string) => call<string>("try_demo", { title });
 export const send = (session: string, message: string, text: string) => call("send", { session, message, text });
 export const steer = (session: string, message: string, text: string) => call("steer", { session, message, text });

@@ -48,6 +48,10 @@ serve: string | null, canSteer: boolean, hasGoals: boolean,
  */
 hasThreads: boolean, 
 /**
+ * Its sessions tell of commands that a message may begin with (session_commands).
+ */
+hasCommands: boolean, 
+/**
  * Turns that finish on an account that is no longer the current one.
  */
 finishingTurns: number, };
@@ -120,6 +124,12 @@ export type Failure = {
  */
 code: string, message: string, detail: string | null, };
 
+export type OfferedCommand = { name: string, description: string, 
+/**
+ * What may follow the name.
+ */
+hint: string, };
+
 export type Group = "needsYou" | "running" | "finished" | "idle";
 
 export type Session = { id: string, provider: string, title: string, folder: string, group: Group, status: SessionStatus, 
@@ -138,7 +148,11 @@ seenAt: number,
 /**
  * What its thread held before is being read.
  */
-readingHistory: boolean, archived: boolean, activeAt: number, turn: Turn | null, lastTurn: EndedTurn | null, queue: Array<QueuedMessage>, 
+readingHistory: boolean, archived: boolean, 
+/**
+ * A session can be made that goes on from where this one is.
+ */
+canFork: boolean, activeAt: number, turn: Turn | null, lastTurn: EndedTurn | null, queue: Array<QueuedMessage>, 
 /**
  * Messages of which nobody can say whether they arrived: a person must decide (resolve_unknown).
  */

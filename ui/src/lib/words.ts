@@ -154,6 +154,8 @@ export const words = {
     archive: "Archive",
     unarchive: "Bring back from the archive",
     copyFolder: "Copy folder path",
+    fork: "Fork this session",
+    forkTitle: (title: string) => `${title} (fork)`,
     goal: "Set a goal…",
     editGoal: "Edit the goal…",
     markRead: "Mark as read",
@@ -230,6 +232,8 @@ export const words = {
     approvals: "Approvals",
     sandbox: "Sandbox",
     refused: (why: string) => `Not sent: ${why}`,
+    commands: "Commands of this agent",
+    commandsFit: (count: number) => (count === 1 ? "1 command: arrow keys to choose, Enter to take it" : `${count} commands: arrow keys to choose, Enter to take one`),
     changesNext: "Applies from the next turn",
   },
   approvalModes: {

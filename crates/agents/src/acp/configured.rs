@@ -145,6 +145,7 @@ fn agent_of(from: Configured) -> Arc<dyn Agent> {
         system_home: (String::new(), String::new()),
         credentials: Vec::new(),
         has_account: true,
+        key: None,
         quirks: quirks::NONE,
     }))
 }

@@ -27,7 +27,9 @@ use turnkeep_model::{
     state::AccountKind,
 };
 
-use crate::port::{Agent, Card, CredentialSource, Launch, LaunchError, Program, ProgramSource, Protocol, Purpose, Site, Stdio};
+use crate::port::{
+    Agent, Card, CredentialSource, Launch, LaunchError, Program, ProgramSource, Protocol, Purpose, SecretSlot, Site, Stdio,
+};
 
 /// Milliseconds. Some install or migrate something at their first start.
 const READY_WITHIN: u64 = 120_000;
@@ -54,7 +56,17 @@ struct Entry {
     credentials: Vec<String>,
     /// There is somebody to sign in.
     has_account: bool,
+    /// How it can be given an API key that it writes nowhere; `None` where no such way is known.
+    key: Option<Key>,
     quirks: quirks::Quirks,
+}
+
+/// An API key in the environment of the process.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    variable: &'static str,
+    /// What the person may have set, and what would be taken instead of it.
+    rivals: &'static [&'static str],
 }
 
 impl std::fmt::Debug for Entry {
@@ -69,6 +81,13 @@ impl std::fmt::Debug for Entry {
 pub(crate) struct AcpAgent {
     card: Card,
     entry: Arc<Entry>,
+}
+
+impl Entry {
+    fn sign_in(&self) -> Vec<SignInMethod> {
+        let elsewhere = self.has_account.then_some(SignInMethod::Elsewhere);
+        elsewhere.into_iter().chain(self.key.map(|_| SignInMethod::ApiKey)).collect()
+    }
 }
 
 impl AcpAgent {
@@ -86,10 +105,11 @@ impl AcpAgent {
                 goals: Goals::None,
                 history_probe: false,
                 approvals: true,
-                // A history can be had by opening the session, and in no other way.
                 threads: false,
+                commands: true,
+                fork: false,
             },
-            sign_in: if entry.has_account { vec![SignInMethod::Elsewhere] } else { Vec::new() },
+            sign_in: entry.sign_in(),
             program: entry.program.clone(),
             install: entry.install.clone(),
             serve: None,
@@ -106,14 +126,24 @@ impl Agent for AcpAgent {
     }
 
     fn launch(&self, site: &Site) -> Result<Launch, LaunchError> {
-        if site.kind != AccountKind::System {
-            return Err(LaunchError::Home {
-                home: site.private_home.to_string_lossy().into_owned(),
-                why: "this agent keeps one sign-in, in the person's own home".to_owned(),
-            });
-        }
         let entry = &self.entry;
         let mut environment = site.environment.clone();
+        let (source, secrets) = match (&site.kind, entry.key) {
+            (AccountKind::System, _) => (self.source(&site.system_home), BTreeMap::new()),
+            // Its sessions are the person's own, whoever pays for them: the home stays the same.
+            (AccountKind::ApiKey, Some(key)) => {
+                for rival in key.rivals.iter().chain([&key.variable]) {
+                    environment.remove(*rival);
+                }
+                (CredentialSource::Vault, BTreeMap::from([(key.variable.to_owned(), SecretSlot::ApiKey)]))
+            }
+            (AccountKind::ApiKey | AccountKind::PrivateHome | AccountKind::Server { .. }, _) => {
+                return Err(LaunchError::Home {
+                    home: site.private_home.to_string_lossy().into_owned(),
+                    why: "this agent keeps one sign-in, in the person's own home".to_owned(),
+                });
+            }
+        };
         for (name, value) in &entry.defaults {
             environment.entry(name.clone()).or_insert_with(|| value.clone());
         }
@@ -123,10 +153,11 @@ impl Agent for AcpAgent {
             program: Program { path: site.program.clone() },
             args: entry.args.clone(),
             environment,
+            secrets,
             home: None,
             directory: home,
             stdio: Stdio::JsonLines,
-            source: self.source(&site.system_home),
+            source,
             ready_within: READY_WITHIN,
             eof_grace: EOF_GRACE,
         })
@@ -155,3 +186,6 @@ impl AcpAgent {
 pub(crate) fn known() -> Vec<AcpAgent> {
     registry::entries().into_iter().map(AcpAgent::new).collect()
 }
+
+#[cfg(test)]
+mod tests;

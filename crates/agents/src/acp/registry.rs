@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use turnkeep_model::ProviderId;
 
 use super::{
-    Entry,
+    Entry, Key,
     quirks::{self, Quirks},
 };
 use crate::port::ProgramSource;
@@ -18,6 +18,8 @@ pub(super) fn entries() -> Vec<Entry> {
             own_variables: words(&["CLAUDE_", "ANTHROPIC_"]),
             system_home: pair("CLAUDE_CONFIG_DIR", ".claude"),
             credentials: words(&[".credentials.json"]),
+            // In its own words: a key in the environment outranks the sign-in that is stored.
+            key: Some(Key { variable: "ANTHROPIC_API_KEY", rivals: &["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"] }),
             quirks: quirks::CLAUDE_AGENT_ACP,
             ..entry(
                 "claude-agent-acp",
@@ -32,6 +34,7 @@ pub(super) fn entries() -> Vec<Entry> {
             own_variables: words(&["CODEX_", "MODEL_PROVIDER", "INITIAL_AGENT_MODE"]),
             system_home: pair("CODEX_HOME", ".codex"),
             credentials: words(&["auth.json"]),
+            // No key: whichever way it is given one, it writes it into `auth.json`, and no setting of its own keeps it from that.
             quirks: quirks::CODEX_ACP,
             ..entry("codex-acp", "Codex (ACP)", &["codex-acp"], &[], &["npm install -g @agentclientprotocol/codex-acp"])
         },
@@ -93,6 +96,7 @@ fn entry(id: &str, name: &str, programs: &[&str], args: &[&str], install: &[&str
         system_home: pair("", ""),
         credentials: Vec::new(),
         has_account: true,
+        key: None,
         quirks: NO_QUIRKS,
     }
 }

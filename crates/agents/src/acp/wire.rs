@@ -197,6 +197,7 @@ tolerant! {
         current_mode_id: Option<String> = "lenient",
         config_options: Option<Vec<ConfigOption>> = "readable_if_any",
         title: Option<String> = "lenient",
+        available_commands: Vec<Command> = "readable",
         used: Option<u64> = "lenient",
         size: Option<u64> = "lenient",
         tool_call_id: Option<String> = "lenient",
@@ -206,6 +207,16 @@ tolerant! {
         raw_output: Value = "lenient",
         #[serde(rename = "_meta")]
         meta: Value = "lenient",
+    }
+
+    struct Command {
+        name: String = "lenient",
+        description: String = "lenient",
+        input: CommandInput = "lenient",
+    }
+
+    struct CommandInput {
+        hint: String = "lenient",
     }
 
     struct PlanEntry {

@@ -90,6 +90,7 @@ pub(super) fn launch(site: &Site) -> Result<Launch, LaunchError> {
         program: Program { path: site.program.clone() },
         args,
         environment,
+        secrets: BTreeMap::new(),
         directory: Some(home.clone()),
         home: plan,
         stdio: Stdio::JsonLines,

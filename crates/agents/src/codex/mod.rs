@@ -40,6 +40,8 @@ impl Codex {
                     history_probe: true,
                     approvals: true,
                     threads: true,
+                    commands: false,
+                    fork: true,
                 },
                 sign_in: vec![SignInMethod::Browser, SignInMethod::DeviceCode, SignInMethod::ApiKey],
                 program: ProgramSource::Search { names: vec!["codex".to_owned()], says_version: true },

@@ -15,7 +15,7 @@ fn the_greeting_says_what_it_can() {
     let said = client.ask("initialize", &json!({ "protocolVersion": 7 }));
     assert_eq!(said["protocolVersion"], 1);
     assert_eq!(said["agentCapabilities"]["loadSession"], true);
-    assert_eq!(said["agentCapabilities"]["sessionCapabilities"], json!({ "close": {}, "list": {}, "resume": {} }));
+    assert_eq!(said["agentCapabilities"]["sessionCapabilities"], json!({ "close": {}, "fork": {}, "list": {}, "resume": {} }));
     assert_eq!(said["authMethods"][0]["id"], "demo");
 }
 

@@ -121,7 +121,7 @@ fn every_word_that_ends_by_itself_ends() {
     let session = client.session(&place.work());
     client.ask("session/set_mode", &json!({ "sessionId": session, "modeId": "trust" }));
     let ends = |client: &mut Client, text: &str| client.turn(&session, text);
-    for word in ["ask", "plan", "slow", "long", "big", "tour", "Please be slow!", "/plan"] {
+    for word in ["ask", "plan", "slow", "long", "big", "tour", "client", "Please be slow!", "/plan"] {
         let (answer, messages) = ends(&mut client, word);
         assert_eq!(answer["result"]["stopReason"], "end_turn", "{word}");
         assert!(!messages.is_empty(), "{word}");
@@ -191,4 +191,50 @@ fn it_does_not_write_through_a_link() {
     client.turn(&session, "tour");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     assert!(fs::read_to_string(place.work().join("turnkeep-demo/tour.md")).unwrap().contains("The tour"));
+}
+
+#[test]
+fn what_its_client_offers_it_has_done_by_it_and_of_another_it_asks_nothing() {
+    let place = Place::new();
+    let mut client = place.start("0");
+    let session = client.session(&place.work());
+    client.ask("session/set_mode", &json!({ "sessionId": session, "modeId": "trust" }));
+    let (_, messages) = client.turn(&session, "client");
+    let ends = updates(&messages, "tool_call_update").into_iter().filter(|it| it["status"] == "failed");
+    assert_eq!(ends.count(), 4);
+    assert!(
+        !messages.iter().any(|it| it["method"].as_str().is_some_and(|it| it.starts_with("fs/") || it.starts_with("terminal/")))
+    );
+
+    let mut client = place.start_with(&["--pace", "0", "--forget"]);
+    let offers = json!({ "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": true });
+    client.ask("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": offers }));
+    let session = client.session(&place.work());
+    client.ask("session/set_mode", &json!({ "sessionId": session, "modeId": "trust" }));
+    let turn = client.prompt(&session, "client");
+    let asks = |client: &mut Client, method: &str| client.wait(method, |message| message["method"] == method);
+    let reply = |client: &mut Client, to: &Value, result: Value| {
+        client.send(&json!({ "jsonrpc": "2.0", "id": to["id"], "result": result }))
+    };
+    let file = place.work().join("turnkeep-demo/client.md");
+    let write = asks(&mut client, "fs/write_text_file");
+    assert_eq!((&write["params"]["path"], &write["params"]["sessionId"]), (&json!(file), &json!(session)));
+    reply(&mut client, &write, json!({}));
+    let read = asks(&mut client, "fs/read_text_file");
+    reply(&mut client, &read, json!({ "content": "what it reads" }));
+    let create = asks(&mut client, "terminal/create");
+    reply(&mut client, &create, json!({ "terminalId": "t" }));
+    let wait = asks(&mut client, "terminal/wait_for_exit");
+    reply(&mut client, &wait, json!({ "exitCode": 0 }));
+    let output = asks(&mut client, "terminal/output");
+    reply(&mut client, &output, json!({ "output": "what it says", "truncated": false }));
+    assert_eq!(asks(&mut client, "terminal/release")["params"]["terminalId"], "t");
+    let outside = asks(&mut client, "fs/read_text_file");
+    client.send(&json!({ "jsonrpc": "2.0", "id": outside["id"], "error": { "code": -32602, "message": "not yours" } }));
+    assert_eq!(client.answer(turn)["result"]["stopReason"], "end_turn");
+    assert!(!file.exists(), "it touches nothing itself");
+    let shown = updates(&client.seen, "tool_call_update").iter().map(Value::to_string).collect::<String>();
+    for text in ["what it reads", "what it says", "The client refused: not yours"] {
+        assert!(shown.contains(text), "{text} in {shown}");
+    }
 }

@@ -10,8 +10,15 @@ use crate::play;
 fn wishes(number: u64) -> Vec<Effect> {
     let (runtime, session) = (RuntimeId(number), SessionId(number));
     let (provider, account, credential) = (ProviderId::new("p"), AccountId(1), CredentialId(number));
-    let open =
-        AgentCommand::OpenSession { session, thread: None, folder: "/".into(), settings: SessionSettings::default(), goal: None };
+    let open = AgentCommand::OpenSession {
+        session,
+        thread: None,
+        fork_of: None,
+        history: false,
+        folder: "/".into(),
+        settings: SessionSettings::default(),
+        goal: None,
+    };
     let probe = AgentCommand::Probe {
         session,
         thread: turnkeep_model::ThreadRef::new("t"),

@@ -11,7 +11,7 @@ use turnkeep_model::{
 };
 
 use super::{
-    child::{Plan, Spawner},
+    child::{Group, Plan, Spawner},
     errands::{Errands, Kit},
     process::{Pipes, Process},
     reap,
@@ -106,7 +106,15 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             environment: environment.clone(),
             directory: launch.directory.clone(),
         };
-        let mut process = match spawner.spawn_guarded(plan, &marker).await {
+        // As late as it can be, and only to this process.
+        let mut secrets = Vec::new();
+        for (name, slot) in &launch.secrets {
+            match fill.value(*slot).await {
+                Ok(value) => secrets.push((name.clone(), value)),
+                Err(failure) => return End::NotStarted(failure),
+            }
+        }
+        let mut process = match spawner.spawn_guarded(plan, secrets, &marker, Group::OfItsOwn).await {
             Ok(process) => process,
             Err(error) => return End::NotStarted(not_started(&name, &launch, &error)),
         };

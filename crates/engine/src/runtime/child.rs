@@ -9,6 +9,7 @@ use tokio::{
     process::{Child, Command},
     sync::oneshot,
 };
+use zeroize::Zeroizing;
 
 use super::{
     before_exec,
@@ -27,12 +28,23 @@ pub(crate) struct Plan {
     pub(crate) directory: Option<PathBuf>,
 }
 
+/// Whether the system's own group is made for a process, where that can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    OfItsOwn,
+    /// A command of an agent: its guard holds it.
+    None,
+}
+
 /// The thread that starts every process.
 #[derive(Clone, Debug)]
 pub(crate) struct Spawner {
     jobs: mpsc::Sender<Job>,
     guards: Guards,
 }
+
+/// A variable's name and its value, in memory that is wiped.
+pub(crate) type Secret = (String, Zeroizing<Vec<u8>>);
 
 /// Done on the thread; answers by itself.
 type Job = Box<dyn FnOnce() + Send>;
@@ -59,19 +71,25 @@ impl Spawner {
 
     /// Start a process with three pipes, in a session of its own. What it leaves behind is its own business.
     pub(crate) async fn spawn(&self, plan: Plan) -> io::Result<Child> {
-        self.there(move || spawn(&plan, None)).await
+        self.there(move || spawn(&plan, &[], None)).await
     }
 
     /// The same around a guard, where there is one: nothing of it is left once its end is proven.
-    pub(crate) async fn spawn_guarded(&self, plan: Plan, marker: &str) -> io::Result<Process> {
+    pub(crate) async fn spawn_guarded(
+        &self,
+        plan: Plan,
+        secrets: Vec<Secret>,
+        marker: &str,
+        group: Group,
+    ) -> io::Result<Process> {
         let tag = turnkeep_guard::tag_of(marker);
         if let Some(program) = self.guards.program() {
-            match guard::spawn(self, program, &plan, tag).await {
+            match guard::spawn(self, program, &plan, &secrets, marker, group).await {
                 Ok(guarded) => return Process::guarded(guarded?),
                 Err(unusable) => tracing::debug!(%unusable, "no guard"),
             }
         }
-        let child = self.there(move || spawn(&plan, Some(tag))).await?;
+        let child = self.there(move || spawn(&plan, &secrets, Some(tag))).await?;
         Process::alone(child)
     }
 
@@ -92,10 +110,13 @@ impl Spawner {
     }
 }
 
-fn spawn(plan: &Plan, tag: Option<u64>) -> io::Result<Child> {
+fn spawn(plan: &Plan, secrets: &[Secret], tag: Option<u64>) -> io::Result<Child> {
     let mut command = Command::new(&plan.program);
     command.args(&plan.args);
     surround(&mut command, plan);
+    for (name, value) in secrets {
+        command.env(name, variable(value)?);
+    }
     before_exec::prepare(&mut command, tag);
     noted(command.spawn()?)
 }
@@ -114,4 +135,9 @@ pub(super) fn surround(command: &mut Command, plan: &Plan) {
     if let Some(directory) = &plan.directory {
         command.current_dir(directory);
     }
+}
+
+/// The value as the system takes it; a key is text.
+fn variable(value: &[u8]) -> io::Result<&str> {
+    std::str::from_utf8(value).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }

@@ -14,13 +14,14 @@ use tokio::{
     process::{Child, Command},
     time::timeout,
 };
-use turnkeep_guard::wire::{FRAME, GUARDS, Order, Program, VERSION, Word};
+use turnkeep_guard::wire::{FRAME, GUARDS, Order, Program, VERSION, Variable, Word};
 use turnkeep_model::state::ProcessIdentity;
+use zeroize::Zeroizing;
 
 use super::super::{
     before_exec,
-    child::{Plan, Spawner, noted, surround},
-    reap,
+    child::{Group, Plan, Secret, Spawner, noted, surround},
+    leaf, reap,
 };
 
 /// How long a guard may take to start what it is told.
@@ -54,13 +55,23 @@ enum Over {
 pub(crate) type Unusable = String;
 
 /// Start a guard, and the planned process in it.
-pub(crate) async fn spawn(spawner: &Spawner, program: &Path, plan: &Plan, tag: u64) -> Result<io::Result<Guarded>, Unusable> {
+/// The secrets are not in the guard's own environment, which lasts as long as it does.
+pub(crate) async fn spawn(
+    spawner: &Spawner,
+    program: &Path,
+    plan: &Plan,
+    secrets: &[Secret],
+    marker: &str,
+    group: Group,
+) -> Result<io::Result<Guarded>, Unusable> {
     let told = Program {
-        leaf: None,
+        leaf: (group == Group::OfItsOwn).then(|| leaf::make(marker)).flatten().map(Into::into),
+        variables: secrets.iter().map(|(name, value)| Variable::new(name.as_bytes(), value)).collect(),
         program: plan.program.clone().into_os_string(),
         arguments: plan.args.iter().map(Into::into).collect(),
     };
-    let Some(text) = told.encode() else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+    let Some(text) = told.encode().map(Zeroizing::new) else { return Ok(Err(io::ErrorKind::InvalidInput.into())) };
+    let tag = turnkeep_guard::tag_of(marker);
     let (around, guard) = (plan.clone(), program.to_owned());
     let spawned = spawner.there(move || {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;

@@ -5,7 +5,7 @@ use std::{convert::Infallible, io, path::Path, process::ExitStatus, time::Durati
 use tokio::process::Child;
 use turnkeep_model::state::ProcessIdentity;
 
-use super::super::child::{Plan, Spawner};
+use super::super::child::{Group, Plan, Secret, Spawner};
 
 /// Is never made.
 #[derive(Debug)]
@@ -16,7 +16,14 @@ pub(crate) struct Guarded {
 }
 
 #[expect(clippy::unused_async, reason = "the same as where there are guards")]
-pub(crate) async fn spawn(_: &Spawner, _: &Path, _: &Plan, _: u64) -> Result<io::Result<Guarded>, String> {
+pub(crate) async fn spawn(
+    _: &Spawner,
+    _: &Path,
+    _: &Plan,
+    _: &[Secret],
+    _: &str,
+    _: Group,
+) -> Result<io::Result<Guarded>, String> {
     Err("not for this system".to_owned())
 }
 

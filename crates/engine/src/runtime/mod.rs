@@ -10,6 +10,9 @@ mod child;
 mod ending;
 mod errands;
 mod guard;
+#[cfg(target_os = "linux")]
+#[path = "leaf_linux.rs"]
+mod leaf;
 mod link;
 mod process;
 mod reap;

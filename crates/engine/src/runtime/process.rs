@@ -87,11 +87,20 @@ impl Process {
         }
     }
 
-    /// End all that it left. Its own process has ended; everything is gone when this returns.
-    pub(super) async fn end(&mut self, marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
+    pub(super) const fn is_guarded(&self) -> bool {
+        matches!(self.held, Held::Guarded(_))
+    }
+
+    /// Have its guard, if any, end all that it holds, until that is proven or the guard is gone.
+    pub(super) async fn end_guard(&mut self, grace: Duration) {
         if let Held::Guarded(guarded) = &mut self.held {
             guarded.end(grace).await;
         }
+    }
+
+    /// End all that it left. Its own process has ended; everything is gone when this returns.
+    pub(super) async fn end(&mut self, marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
+        self.end_guard(grace).await;
         // A guard that says that nothing is left is believed, and looked after all the same.
         reap::sweep(marker, known, grace).await;
     }

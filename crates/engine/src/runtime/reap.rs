@@ -96,6 +96,7 @@ impl Which {
     fn tag(&self) -> Option<u64> {
         match self {
             Self::Exactly(marker) => Some(turnkeep_guard::tag_of(marker)),
+            // What a command left that has neither the variable nor a parent is its runtime's, and ends with that.
             Self::Prefix(_) | Self::Terminal(_) => None,
         }
     }
@@ -153,8 +154,12 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
     let mut warned = false;
     loop {
         let ask = if begun.elapsed() < grace { Ask::Politely } else { Ask::Firmly };
+        if ask == Ask::Firmly {
+            system::kill_group(&which);
+        }
         let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
         if alive.is_empty() && met == 0 {
+            system::remove_group(&which);
             return;
         }
         let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();

@@ -13,7 +13,7 @@ use rustix::process::{
 use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{Ask, Dead, MARKER, TERMINAL, Which};
+use super::{super::leaf, Ask, Dead, MARKER, TERMINAL, Which};
 
 static BOOT_ID: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
@@ -44,6 +44,20 @@ pub(crate) fn identity_of(pid: u32, start_ticks: u64) -> ProcessIdentity {
 pub(super) fn is_guard(process: &ProcessIdentity) -> bool {
     let says = format!("{GUARDS}=");
     environment(process.pid).is_some_and(|it| it.split(|byte| *byte == 0).any(|pair| pair.starts_with(says.as_bytes())))
+}
+
+/// The same in one stroke, where a group of the system holds it together.
+pub(super) fn kill_group(which: &Which) {
+    if let Which::Exactly(marker) = which {
+        leaf::kill(marker);
+    }
+}
+
+/// Nothing is left of it.
+pub(super) fn remove_group(which: &Which) {
+    if let Which::Exactly(marker) = which {
+        leaf::remove(marker);
+    }
 }
 
 pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {

@@ -25,4 +25,6 @@ pub(super) const fn is_guard(_process: &ProcessIdentity) -> bool {
     false
 }
 
-pub(super) const fn hunt(_which: &Which, _time: std::time::Duration) {}
+pub(super) const fn kill_group(_which: &Which) {}
+
+pub(super) const fn remove_group(_which: &Which) {}

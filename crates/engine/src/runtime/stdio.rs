@@ -125,7 +125,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 }
 
-/// Fills in the secret of a frame; the only thing that a writer may ask.
+/// Gives the secret for a frame or for the process's start, and no other.
 pub(crate) trait Fill: Send + Sync + 'static {
     /// `head`, the secret as a JSON string, `tail`, and a line end; or why not, for a person.
     fn fill(
@@ -134,6 +134,9 @@ pub(crate) trait Fill: Send + Sync + 'static {
         slot: SecretSlot,
         tail: &str,
     ) -> impl Future<Output = Result<Zeroizing<Vec<u8>>, turnkeep_model::port::Failure>> + Send;
+
+    /// The secret as it is, for a variable of the process; or why not.
+    fn value(&self, slot: SecretSlot) -> impl Future<Output = Result<Zeroizing<Vec<u8>>, turnkeep_model::port::Failure>> + Send;
 }
 
 /// Why a writer ended before its frames did.

@@ -151,6 +151,11 @@ pub(super) enum Row {
         turn: TurnId,
         diff: TurnDiff,
     },
+    /// The finished entries of another session.
+    ItemsCopied {
+        session: SessionId,
+        from: SessionId,
+    },
     /// Nothing of an ended turn stays open.
     TurnItemsAbandoned {
         turn: TurnId,
@@ -327,6 +332,7 @@ impl<'a> Draft<'a> {
             | Change::SessionArchived { session, .. }
             | Change::SessionRead { session, .. }
             | Change::HistoryRead { session, .. }
+            | Change::CommandsOffered { session, .. }
             | Change::SessionOpenFailed { session, .. }
             | Change::OpenDelayed { session, .. }
             | Change::RestartsCounted { session, .. }
@@ -381,6 +387,7 @@ impl<'a> Draft<'a> {
                     words: if *completed { words(&item.body) } else { String::new() },
                 });
             }
+            Change::HistoryCopied { session, from } => self.batch.rows.push(Row::ItemsCopied { session: *session, from: *from }),
             Change::TurnDiffed { session, turn, diff } => {
                 self.batch.rows.push(Row::Diff { session: *session, turn: *turn, diff: diff.clone() });
             }

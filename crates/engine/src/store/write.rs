@@ -13,7 +13,7 @@ use super::{
     StoreError,
     open::suspect_mark,
     rows::{Batch, Ended, Row},
-    words::{delivery_word, outcome_word},
+    words::{delivery_word, outcome_word, words},
 };
 
 /// Changes that the journal keeps.
@@ -331,6 +331,7 @@ fn write(transaction: &Transaction<'_>, row: &Row, at: i64, committed: &mut Comm
             committed.items.push(Placed { ordinal, at });
             Ok(())
         }
+        Row::ItemsCopied { session, from } => copy_items(transaction, *session, *from),
         Row::TurnItemsAbandoned { turn } => {
             let open: Vec<(i64, String)> = transaction
                 .prepare_cached("SELECT id, body FROM items WHERE turn = ?1 AND completed = 0")?
@@ -362,6 +363,26 @@ fn write_queue(transaction: &Transaction<'_>, session: SessionId, messages: &[Qu
                 message.text
             ],
         )?;
+    }
+    Ok(())
+}
+
+/// The finished items of a session, for another one that holds nothing yet.
+fn copy_items(transaction: &Transaction<'_>, to: SessionId, from: SessionId) -> rusqlite::Result<()> {
+    let copied: Vec<(i64, String)> = transaction
+        .prepare_cached(
+            "INSERT INTO items (session, ordinal, item, turn, kind, completed, at, body)
+             SELECT ?1, row_number() OVER (ORDER BY ordinal), item, turn, kind, 1, at, body
+             FROM items WHERE session = ?2 AND completed = 1 ORDER BY ordinal
+             RETURNING id, body",
+        )?
+        .query_map([number(to.0), number(from.0)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (row, body) in copied {
+        let words = serde_json::from_str::<ItemBody>(&body).map(|body| words(&body)).unwrap_or_default();
+        if !words.is_empty() {
+            run(transaction, "INSERT OR REPLACE INTO items_text (rowid, text) VALUES (?1, ?2)", params![row, words])?;
+        }
     }
     Ok(())
 }

@@ -226,6 +226,16 @@ impl Vault {
         Ok(frame(head, secret.expose_secret(), tail))
     }
 
+    /// The key of this credential as it is, in memory that is wiped.
+    ///
+    /// # Errors
+    /// As [`Self::fill`].
+    pub(crate) async fn value(&self, credential: CredentialId) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+        let secret = self.read(credential).await?;
+        self.remember(credential, &identity_of(&secret));
+        Ok(Zeroizing::new(secret.expose_secret().as_bytes().to_vec()))
+    }
+
     /// Whose key it is; the keychain is asked at most once in a run.
     ///
     /// # Errors

@@ -284,4 +284,10 @@ impl Fill for Filler {
             SecretSlot::ApiKey => vault.fill(self.credential, head, tail).await.map_err(|error| error.to_failure()),
         }
     }
+
+    async fn value(&self, slot: SecretSlot) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        match slot {
+            SecretSlot::ApiKey => self.shared.vault.value(self.credential).await.map_err(|error| error.to_failure()),
+        }
+    }
 }

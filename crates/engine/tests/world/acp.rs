@@ -1,5 +1,8 @@
 //! A real process that speaks the Agent Client Protocol, through the whole engine: as a person would use it.
 
+mod errands;
+mod sessions;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

@@ -58,6 +58,8 @@ impl FakeAgent {
                     history_probe: false,
                     approvals: false,
                     threads: true,
+                    commands: false,
+                    fork: false,
                 },
                 sign_in: vec![SignInMethod::ApiKey],
                 program: ProgramSource::Search { names: vec!["fake-agent".to_owned()], says_version: true },
@@ -96,6 +98,7 @@ impl Agent for FakeAgent {
             program: Program { path: site.program.clone() },
             args: vec![purpose.to_owned()],
             environment,
+            secrets: BTreeMap::new(),
             home: (!system).then(|| HomePlan {
                 path: home.clone(),
                 make_first: vec![site.system_home.join("sessions")],

@@ -47,6 +47,35 @@ async fn a_runtime_lives_in_a_guard_that_goes_with_it() {
     assert_eq!(alive(&stage.instance), []);
 }
 
+/// Only where the system lets us make groups: as a person with a delegated one, or as root.
+#[tokio::test]
+async fn a_runtime_is_in_a_group_of_its_own_where_that_can_be_and_the_group_goes_with_it() {
+    let mut stage = Stage::new("(trap '' TERM; setsid sleep 600) & echo ready; read -r _");
+    stage.spawn(1, System);
+    let process = stage.started().await;
+    stage.ready().await;
+    let own = |pid: u32| {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned)).unwrap_or_default()
+    };
+    let (group, guards) = (own(process.pid), own(parent(process.pid)));
+    assert_eq!(guards, own(std::process::id()), "the guard must outlive the group");
+    stage.stop(1, true);
+    stage.gone().await;
+    assert_eq!(alive(&stage.instance), []);
+    if group == guards {
+        println!("no control groups here: this layer was not looked at");
+        return;
+    }
+    assert!(group.ends_with(&format!("turnkeep-{}-1", stage.instance)), "{group}");
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    let there = mounts.lines().filter_map(|line| line.split(' ').nth(4)).any(|mount| {
+        let below = group.trim_start_matches('/');
+        mount.starts_with("/sys/fs/cgroup") && fs::exists(format!("{mount}/{below}")).unwrap_or(false)
+    });
+    assert!(!there, "{group} is left");
+}
+
 /// Each in a home of its own, so that who is left is seen without asking for a marker, a session or a parent.
 const TREES: [(&str, &str); 5] = [
     ("plain", "sleep 600 &"),

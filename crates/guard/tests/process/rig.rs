@@ -48,7 +48,7 @@ impl Rig {
         }
         let guard = command.spawn().unwrap();
         let arguments = arguments.iter().map(Into::into).collect();
-        let text = Program { leaf: None, program: program.into(), arguments }.encode().unwrap();
+        let text = Program { leaf: None, variables: Vec::new(), program: program.into(), arguments }.encode().unwrap();
         ours.write_all(&Order::Start { length: text.len().try_into().unwrap() }.encode()).unwrap();
         ours.write_all(&text).unwrap();
         Self { guard, contact: Some(ours), folder, _holds: holds }

@@ -152,6 +152,16 @@ pub struct Usage {
     pub context_window: Option<u64>,
 }
 
+/// Something that the agent does where a message begins with its name: "/name, then what it is about".
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct OfferedCommand {
+    /// One word, without the slash.
+    pub name: String,
+    pub description: String,
+    /// What may follow the name; empty where nothing does.
+    pub hint: String,
+}
+
 /// A model on offer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Model {

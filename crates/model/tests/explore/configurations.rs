@@ -30,6 +30,8 @@ fn shared() -> Capabilities {
         history_probe: true,
         approvals: true,
         threads: false,
+        commands: false,
+        fork: false,
     }
 }
 

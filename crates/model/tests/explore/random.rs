@@ -37,6 +37,8 @@ fn capabilities(how: u8) -> Capabilities {
         history_probe: bit(5),
         approvals: true,
         threads: false,
+        commands: false,
+        fork: false,
     }
 }
 

@@ -134,7 +134,7 @@ fn somebody_else_answers_the_handshake() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=None goal=None
+                => Open runtime=1 OpenSession session=0 thread=None fork_of=None history=false goal=None
         "#]],
     );
 }
@@ -169,7 +169,7 @@ fn a_busy_runtime_whose_identity_changed_serves_its_turn_beside_the_new_one() {
                 SessionAttached session=1 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=1 thread=None goal=None
+                => Open runtime=1 OpenSession session=1 thread=None fork_of=None history=false goal=None
             opened 1 1
                 ThreadNamed session=1 thread=t1
                 SessionAttached session=1 attachment=Open { runtime: 1 }
@@ -219,7 +219,7 @@ fn a_rejection_of_the_current_account_ends_its_epoch_until_a_call_succeeds() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 TurnDispatched turn=1

@@ -172,7 +172,7 @@ fn a_process_without_work_is_stopped_and_started_again_by_the_next_message() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 TurnDispatched turn=1

@@ -52,7 +52,7 @@ fn a_goal_is_held_on_an_old_runtime_and_goes_on_with_the_new_account() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
         "#]],

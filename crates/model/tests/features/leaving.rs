@@ -37,16 +37,16 @@ fn a_process_that_others_wait_for_starts() {
     check(
         &format!("{ASKED} .send 1 hello1\n archive 0\n ready 0 me"),
         expect![[r#"
-        archive 0
-            SessionArchived session=0 archived=true
-        ready 0 me
-            AccountIdentified account=0 identity=Identity { fingerprint: me, label: , plan: None }
-            RuntimeReady runtime=0 identity=Identity { fingerprint: me, label: , plan: None }
-            SessionAttached session=1 attachment=Opening { runtime: 0 }
-            => ListModels by=0
-            => ReadRateLimits by=0
-            => Open runtime=0 OpenSession session=1 thread=None goal=None
-    "#]],
+            archive 0
+                SessionArchived session=0 archived=true
+            ready 0 me
+                AccountIdentified account=0 identity=Identity { fingerprint: me, label: , plan: None }
+                RuntimeReady runtime=0 identity=Identity { fingerprint: me, label: , plan: None }
+                SessionAttached session=1 attachment=Opening { runtime: 0 }
+                => ListModels by=0
+                => ReadRateLimits by=0
+                => Open runtime=0 OpenSession session=1 thread=None fork_of=None history=false goal=None
+        "#]],
     );
 }
 
@@ -190,7 +190,7 @@ fn a_closing_that_works_at_last_leaves_no_trace() {
                 NotificationDismissed key=given up 18
                 SessionAttached session=0 attachment=Opening { runtime: 0 }
                 => CloseNotification key=given up 18
-                => Open runtime=0 OpenSession session=0 thread=None goal=None
+                => Open runtime=0 OpenSession session=0 thread=None fork_of=None history=false goal=None
         "#]],
     );
 }
@@ -227,7 +227,7 @@ fn a_provisional_name_gives_way_to_the_lasting_one() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=lasting goal=None
+                => Open runtime=1 OpenSession session=0 thread=lasting fork_of=None history=false goal=None
         "#]],
     );
 }

@@ -120,7 +120,7 @@ fn after_a_crash_turns_stay_with_their_process_until_it_is_gone() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 TurnDispatched turn=1
@@ -177,13 +177,13 @@ fn a_process_each_serves_its_own_session() {
                 SessionAttached session=1 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=1 thread=None goal=None
+                => Open runtime=1 OpenSession session=1 thread=None fork_of=None history=false goal=None
             ready 0 me
                 RuntimeReady runtime=0 identity=Identity { fingerprint: me, label: , plan: None }
                 SessionAttached session=0 attachment=Opening { runtime: 0 }
                 => ListModels by=0
                 => ReadRateLimits by=0
-                => Open runtime=0 OpenSession session=0 thread=None goal=None
+                => Open runtime=0 OpenSession session=0 thread=None fork_of=None history=false goal=None
             died 1
                 SessionAttached session=1 attachment=Detached
                 RuntimeRemoved runtime=1 failure=TransportClosed

@@ -9,7 +9,8 @@ use turnkeep_model::{
     ServerAddress, SessionId, SignInId, State, Step, Supervisor, ThreadRef, TurnId,
     port::{
         AgentEvent, Answer, Ask, AskBody, Capabilities, Choice, Failure, FailureClass, GoalSpec, GoalStatus, Goals, Identity,
-        Item, ItemBody, ItemStatus, Observation, ProbeAnswer, Sessions, SignInMethod, TransportRecord, TurnOutcome, Usage,
+        Item, ItemBody, ItemStatus, Observation, OfferedCommand, ProbeAnswer, Sessions, SignInMethod, TransportRecord,
+        TurnOutcome, Usage,
     },
     state::{AppSettings, Asker, Installed, Keychain},
 };
@@ -153,6 +154,8 @@ fn input(words: &[&str], line: &str) -> Input {
                 history_probe: probe == "probe",
                 approvals: true,
                 threads: sessions == "many",
+                commands: true,
+                fork: sessions == "many",
             },
             installed: match missing {
                 ["missing"] => Installed::Missing { searched: Vec::new() },
@@ -194,6 +197,12 @@ fn input(words: &[&str], line: &str) -> Input {
             settings: Default::default(),
             thread: None,
         },
+        ["fork", s] => Input::ForkSession { session: session(s), title: "fork".to_owned() },
+        ["commands", r, s, ref names @ ..] => {
+            let command =
+                |name: &&str| OfferedCommand { name: (*name).to_owned(), description: String::new(), hint: String::new() };
+            agent(r, AgentEvent::Commands { session: session(s), commands: names.iter().map(command).collect() })
+        }
         ["send", s, text] => Input::Send { session: session(s), message: MessageId::new(text), text: text.to_owned() },
         ["steer", s, text] => Input::Steer { session: session(s), message: MessageId::new(text), text: text.to_owned() },
         ["interrupt", s] => Input::Interrupt { session: session(s) },
@@ -245,6 +254,10 @@ fn input(words: &[&str], line: &str) -> Input {
         ["limits", r] => agent(r, AgentEvent::RateLimits { limits: Vec::new(), plan: None }),
         ["opened", r, s] => {
             let thread = ThreadRef(format!("t{s}"));
+            agent(r, AgentEvent::SessionOpened { session: session(s), thread, settings: Default::default() })
+        }
+        ["opened-as", r, s, thread] => {
+            let thread = ThreadRef::new(thread);
             agent(r, AgentEvent::SessionOpened { session: session(s), thread, settings: Default::default() })
         }
         ["opened", r, s, "nameless"] => {

@@ -127,7 +127,7 @@ fn a_turn_behind_a_lost_connection_is_asked_about_and_joined_again() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 => Probe turn=0 runtime=1 command=Probe { session: 0, thread: t0, turn: 0, message: hello }
@@ -302,7 +302,7 @@ fn a_forced_quit_lets_go_of_it_and_the_next_start_asks() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 => Probe turn=0 runtime=1 command=Probe { session: 0, thread: t0, turn: 0, message: hello }
@@ -369,7 +369,7 @@ fn nobody_signed_in_there_is_a_refusal_and_no_sign_out_of_ours() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=None goal=None
+                => Open runtime=1 OpenSession session=0 thread=None fork_of=None history=false goal=None
             identity 1 other
                 AccountIdentified account=0 identity=Identity { fingerprint: other, label: , plan: None }
                 EpochBegan epoch=3 current=0

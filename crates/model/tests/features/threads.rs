@@ -23,7 +23,7 @@ fn a_thread_from_elsewhere_is_opened_and_read_before_a_message_goes_to_it() {
                 SessionAttached session=0 attachment=Opening { runtime: 0 }
                 => ListModels by=0
                 => ReadRateLimits by=0
-                => Open runtime=0 OpenSession session=0 thread=t goal=None
+                => Open runtime=0 OpenSession session=0 thread=t fork_of=None history=true goal=None
             opened 0 0
                 ThreadNamed session=0 thread=t0
                 SessionAttached session=0 attachment=Open { runtime: 0 }
@@ -76,7 +76,7 @@ fn a_history_that_was_on_its_way_is_asked_for_again_by_the_next_process() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=true goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 => ReadHistory runtime=1 command=ReadHistory { session: 0, thread: t0 }
@@ -129,5 +129,53 @@ fn what_a_turn_changed_is_recorded_while_it_runs_and_once_more_after_its_end() {
                 TurnDiffed session=0 turn=0
             diff 0 0 other diff_--git_a/a_b/a
         "#]],
+    );
+}
+
+#[test]
+fn a_fork_is_opened_from_the_others_thread_and_then_has_its_own() {
+    check(
+        &format!("{RUNNING} fork 0\n .ended 0 0 p0 completed\n fork 0\n opened 0 1\n .send 1 more\n fork 1\n fork 7"),
+        expect![[r#"
+            fork 0
+            fork 0
+                SessionCreated session=1
+                HistoryCopied session=1 from=0
+                SessionAttached session=1 attachment=Opening { runtime: 0 }
+                => Open runtime=0 OpenSession session=1 thread=None fork_of=t0 history=false goal=None
+            opened 0 1
+                ThreadNamed session=1 thread=t1
+                SessionAttached session=1 attachment=Open { runtime: 0 }
+            fork 1
+            fork 7
+        "#]],
+    );
+}
+
+#[test]
+fn a_fork_that_is_what_it_was_made_of_is_given_back() {
+    check(
+        &format!("{RUNNING} .ended 0 0 p0 completed\n .fork 0\n opened-as 0 1 t0"),
+        expect![[r#"
+            opened-as 0 1 t0
+                SessionAttached session=1 attachment=Releasing { runtime: 0 }
+                SessionOpenFailed session=1 failure=Protocol
+                NotificationRaised key=given up 22
+                => Notify key=given up 22
+                => Release runtime=0 session=1
+        "#]],
+    );
+}
+
+#[test]
+fn commands_are_kept_and_told_once() {
+    check(
+        &format!("{RUNNING} commands 0 0 plan review\n commands 0 0 plan review\n commands 0 7 plan"),
+        expect![[r#"
+        commands 0 0 plan review
+            CommandsOffered session=0
+        commands 0 0 plan review
+        commands 0 7 plan
+    "#]],
     );
 }

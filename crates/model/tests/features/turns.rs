@@ -38,7 +38,7 @@ fn a_message_goes_the_whole_way() {
                 SessionAttached session=0 attachment=Opening { runtime: 0 }
                 => ListModels by=0
                 => ReadRateLimits by=0
-                => Open runtime=0 OpenSession session=0 thread=None goal=None
+                => Open runtime=0 OpenSession session=0 thread=None fork_of=None history=false goal=None
             opened 0 0
                 ThreadNamed session=0 thread=t0
                 SessionAttached session=0 attachment=Open { runtime: 0 }
@@ -245,7 +245,7 @@ fn a_busy_thread_is_tried_again_by_itself() {
                 OpenDelayed session=0 delay=OpenDelay { tries: 1, not_before: 1106 }
             later
                 SessionAttached session=0 attachment=Opening { runtime: 0 }
-                => Open runtime=0 OpenSession session=0 thread=None goal=None
+                => Open runtime=0 OpenSession session=0 thread=None fork_of=None history=false goal=None
             opened 0 0
                 ThreadNamed session=0 thread=t0
                 SessionAttached session=0 attachment=Open { runtime: 0 }
@@ -292,7 +292,7 @@ fn an_unknown_message_is_asked_for_in_the_history() {
                 SessionAttached session=0 attachment=Opening { runtime: 1 }
                 => ListModels by=1
                 => ReadRateLimits by=1
-                => Open runtime=1 OpenSession session=0 thread=t0 goal=None
+                => Open runtime=1 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
             opened 1 0
                 SessionAttached session=0 attachment=Open { runtime: 1 }
                 => Probe turn=0 runtime=1 command=Probe { session: 0, thread: t0, turn: 0, message: hello }
@@ -421,23 +421,23 @@ fn a_session_that_is_put_away_is_let_go() {
     check(
         &format!("{RUNNING} archive 0\n ended 0 0 p0 completed\n released 0 0\n send 0 back"),
         expect![[r#"
-        archive 0
-            SessionArchived session=0 archived=true
-        ended 0 0 p0 completed
-            TurnEnded turn=0 outcome=Completed
-            NotificationRaised key=turn 0 completed
-            AccountVerified account=0
-            SessionAttached session=0 attachment=Releasing { runtime: 0 }
-            => Notify key=turn 0 completed
-            => Release runtime=0 session=0
-        released 0 0
-            SessionAttached session=0 attachment=Detached
-        send 0 back
-            SessionArchived session=0 archived=false
-            MessageQueued session=0
-            SessionAttached session=0 attachment=Opening { runtime: 0 }
-            => Open runtime=0 OpenSession session=0 thread=t0 goal=None
-    "#]],
+            archive 0
+                SessionArchived session=0 archived=true
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                AccountVerified account=0
+                SessionAttached session=0 attachment=Releasing { runtime: 0 }
+                => Notify key=turn 0 completed
+                => Release runtime=0 session=0
+            released 0 0
+                SessionAttached session=0 attachment=Detached
+            send 0 back
+                SessionArchived session=0 archived=false
+                MessageQueued session=0
+                SessionAttached session=0 attachment=Opening { runtime: 0 }
+                => Open runtime=0 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
+        "#]],
     );
 }
 

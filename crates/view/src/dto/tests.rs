@@ -36,6 +36,7 @@ fn typescript() -> String {
         Model,
         RateLimit,
         Failure,
+        OfferedCommand,
         Group,
         Session,
         SessionStatus,

@@ -5,6 +5,30 @@ use super::{
     parts, port, state, words,
 };
 
+/// What a message of this session may begin with. Of one that was never opened nothing was told: then it is what the
+/// latest of the same agent's has, if possible in the same folder.
+#[must_use]
+pub fn commands(state: &State, id: SessionId) -> Vec<dto::OfferedCommand> {
+    let Some(session) = state.sessions.get(&id) else { return Vec::new() };
+    let of_provider = |other: &&state::Session| other.provider == session.provider && !other.commands.is_empty();
+    let nearest = || {
+        let near = |other: &&state::Session| (other.folder == session.folder, other.active_at);
+        state.sessions.values().filter(of_provider).max_by_key(near)
+    };
+    let of = Some(session).filter(|session| !session.commands.is_empty() || session.thread.is_some()).or_else(nearest);
+    let offered = of.into_iter().flat_map(|session| &session.commands);
+    // What is typed is what is shown.
+    let shows = |command: &&port::OfferedCommand| display::visible(&command.name) == command.name;
+    offered
+        .filter(shows)
+        .map(|command| dto::OfferedCommand {
+            name: command.name.clone(),
+            description: display::one_line(&command.description, 200),
+            hint: display::one_line(&command.hint, 80),
+        })
+        .collect()
+}
+
 /// All sessions in the order of the list: needs you and running oldest first, finished with failures first and then the
 /// newest, idle last used first.
 pub(super) fn sessions(facts: &Facts<'_>) -> Vec<dto::Session> {
@@ -62,6 +86,7 @@ fn session(facts: &Facts<'_>, id: SessionId, session: &state::Session) -> dto::S
         seen_at: session.seen_at,
         reading_history: session.history_owed,
         archived: session.archived,
+        can_fork: derive::can_fork(state, id),
         active_at: session.active_at,
         turn: turn.map(|(id, turn)| dto::Turn {
             id: id.to_string(),

@@ -114,7 +114,7 @@ impl Session {
                 "account": self.script.account, "userId": null, "requiresOpenaiAuth": true,
                 "workspaceRouting": null,
             }),
-            "thread/start" | "thread/resume" => return self.open_thread(method, at),
+            "thread/start" | "thread/resume" | "thread/fork" => return self.open_thread(method, at),
             "turn/start" => return self.start_turn(at),
             "turn/steer" => json!({ "turnId": at.turn }),
             "turn/interrupt" => {
@@ -124,7 +124,9 @@ impl Session {
             }
             "thread/unsubscribe" => json!({ "status": "unsubscribed" }),
             "thread/turns/list" => self.history(at),
-            "thread/list" | "thread/loaded/list" | "model/list" | "thread/backgroundTerminals/list" => {
+            "thread/list" => self.threads(),
+            "thread/items/list" => return refuse(&at.request, -32601, "thread/items/list is not supported yet"),
+            "thread/loaded/list" | "model/list" | "thread/backgroundTerminals/list" => {
                 json!({ "data": [], "nextCursor": null })
             }
             "account/logout" => {
@@ -170,15 +172,41 @@ impl Session {
                 && line["thread"] == at.thread.as_str()
             {
                 last["status"] = status.clone();
+                let said = self.scripted(&last["items"].to_string());
+                if let (Some(items), Some(said)) = (last["items"].as_array_mut(), said) {
+                    items.push(json!({ "type": "agentMessage", "id": "said", "text": said }));
+                }
             }
         }
         turns.reverse();
         json!({ "data": turns, "nextCursor": null })
     }
 
+    /// What it says to a message with these words.
+    fn scripted(&self, text: &str) -> Option<String> {
+        let (_, actions) = self.script.messages.iter().find(|(words, _)| text.contains(words))?;
+        let said = actions.iter().filter_map(|action| {
+            if let Action::Delta(text) | Action::Message(text) = action { Some(text.as_str()) } else { None }
+        });
+        Some(said.collect())
+    }
+
+    /// The threads on which it was sent something, in this life and in those before.
+    fn threads(&self) -> Value {
+        let text = std::fs::read_to_string(&self.script.record).unwrap_or_default();
+        let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let of = |method: &'static str, member: &'static str| {
+            let fitting = lines.iter().filter(move |line| line["in"]["method"] == method);
+            fitting.filter_map(move |line| line["in"]["params"][member].as_str()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let (known, folder) = (of("turn/start", "threadId"), of("thread/start", "cwd").into_iter().next());
+        let about = |id: &&str| json!({ "id": id, "preview": "as it began", "cwd": folder, "updatedAt": 0, "ephemeral": false });
+        json!({ "data": known.iter().map(about).collect::<Vec<_>>(), "nextCursor": null })
+    }
+
     fn open_thread(&self, method: &str, at: &At) {
         let params = &at.request["params"];
-        let thread = if method == "thread/start" {
+        let thread = if method == "thread/start" || method == "thread/fork" {
             let mut known = self.known();
             known.threads += 1;
             format!("thread-{}-{}", std::process::id(), known.threads)

@@ -1,6 +1,6 @@
 // Made-up sessions and accounts for the demo and the tests.
 import type {
-  Account, Approval, Entry, EntryBody, Provider, Runtime, Session, SessionSettings, Settings, Snapshot, Thread, TurnDiff, Usage,
+  Account, Approval, Entry, EntryBody, OfferedCommand, Provider, Runtime, Session, SessionSettings, Settings, Snapshot, Thread, TurnDiff, Usage,
 } from "../wire";
 
 /** Half past nine on a working day, in the local time zone. */
@@ -29,7 +29,7 @@ export const account = (part: Partial<Account> & { id: string; label: string }):
 
 export const provider = (part: Partial<Provider> & { id: string; name: string }): Provider => ({
   installed: { type: "found", path: `${HOME}/.local/bin/${part.id}`, version: "0.58.0" }, current: null, accounts: [], models: [],
-  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, needsAccount: true, serve: null, offers: [], canSteer: true, hasGoals: true, hasThreads: false, finishingTurns: 0, ...part,
+  signIn: ["browser", "deviceCode", "apiKey"], install: [], builtIn: false, needsAccount: true, serve: null, offers: [], canSteer: true, hasGoals: true, hasThreads: false, hasCommands: true, finishingTurns: 0, ...part,
 });
 
 export const models = [
@@ -69,9 +69,15 @@ export const providers = (): Provider[] => [
   }),
 ];
 
+export const commands: OfferedCommand[] = [
+  { name: "review", description: "Look at the changes in this folder", hint: "what to look for" },
+  { name: "plan", description: "Make a plan before anything is changed", hint: "" },
+  { name: "compact", description: "Shorten what was said so far", hint: "" },
+];
+
 export const session = (part: Partial<Session> & { id: string; title: string }): Session => ({
   provider: "codex", folder: `${HOME}/src/billing`, group: "idle", status: { type: "idle" }, account: "1", onOldAccount: false, preview: "",
-  unread: false, seenAt: 0, readingHistory: false, archived: false, activeAt: NOW - DAY, turn: null, lastTurn: null, queue: [], waitsFor: null, undecided: [], goal: null, plan: [], usage,
+  unread: false, seenAt: 0, readingHistory: false, archived: false, canFork: false, activeAt: NOW - DAY, turn: null, lastTurn: null, queue: [], waitsFor: null, undecided: [], goal: null, plan: [], usage,
   settings: sessionSettings, failure: null, ...part,
 });
 

@@ -2,7 +2,7 @@
 import { app } from "../app.svelte";
 import { use, type Transport } from "../shell";
 import type { Answer, Entry, Session, Snapshot, TranscriptEvent, WindowEvent } from "../wire";
-import { HOME, NOW, longEntry, runtimes, session as makeSession, sessionSettings, threads, transcriptOf, turnDiff } from "./data";
+import { HOME, NOW, commands, longEntry, runtimes, session as makeSession, sessionSettings, threads, transcriptOf, turnDiff } from "./data";
 import { holds } from "../transcript/rows";
 import { scene } from "./scenes";
 
@@ -68,6 +68,8 @@ export class DemoShell implements Transport {
         const all = id === this.long ? [] : this.entries(id).filter((e) => holds(e, wanted)).map((e) => e.ordinal).reverse();
         return { ordinals: id === this.long ? [90_000, 50_000, 7] : all, before: null, total: all.length };
       }
+      case "session_commands": return commands;
+      case "fork_session": return found ? this.invoke("create_session", { ...found, title: args.title }) : null;
       case "turn_changes": return turnDiff;
       case "runtimes": return runtimes;
       case "provider_threads": return args.cursor === null ? { threads: threads.slice(0, 2), nextCursor: "more" } : { threads: threads.slice(2), nextCursor: null };

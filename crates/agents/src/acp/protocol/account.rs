@@ -68,6 +68,7 @@ impl Machine {
             resume: !sessions.resume.is_null(),
             list: !sessions.list.is_null(),
             close: !sessions.close.is_null(),
+            fork: !sessions.fork.is_null(),
             steer: read.meta.pointer("/steering/supported").and_then(Value::as_bool) == Some(true),
             logout: !read.agent_capabilities.auth.logout.is_null(),
         };
@@ -102,7 +103,10 @@ impl Machine {
             goals: Goals::None,
             history_probe: false,
             approvals: true,
-            threads: false,
+            // What it lists must be of use.
+            threads: self.can.list && (self.can.load || self.can.resume),
+            commands: true,
+            fork: self.can.fork,
         }
     }
 
@@ -173,7 +177,8 @@ impl Machine {
             "gateway" => named(&format!("gateway:{}", status.detail), status.label),
             other => return self.unknown(&format!("auth status {other}")),
         };
-        if self.account.seen.as_ref() == Some(&seen) {
+        // Who was given it by a key of ours is known from that key.
+        if matches!(self.purpose, Purpose::Serve { needs_key: true }) || self.account.seen.as_ref() == Some(&seen) {
             return;
         }
         self.account.seen = Some(seen.clone());

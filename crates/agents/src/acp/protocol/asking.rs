@@ -40,6 +40,10 @@ impl Machine {
         if self.questions.contains_key(&request) {
             return self.odd("a question under an id that is still in use");
         }
+        if self.sessions.get(&session).is_some_and(|entry| entry.ignoring.is_some()) {
+            let reply = self.requests.reply(id.get(), &asks::cancelled());
+            return self.out.push_back(Out::Send(reply));
+        }
         let cancelling = self.sessions.get(&session).and_then(|entry| entry.turn.as_ref()).is_none_or(|turn| turn.cancelling);
         let call = self.call_asked_about(session, read.tool_call);
         let Some((call, item)) = call.filter(|_| !cancelling) else {

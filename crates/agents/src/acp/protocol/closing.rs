@@ -139,12 +139,12 @@ impl Machine {
             AgentCommand::SignIn { .. } => self.event(AgentEvent::SignInEnded { result: Err(failure) }),
             AgentCommand::SignOut => self.event(AgentEvent::SignedOut { result: Err(failure) }),
             AgentCommand::ListThreads { ask, .. } => self.event(AgentEvent::Threads { ask, result: Err(failure) }),
+            AgentCommand::ReadHistory { session, .. } => self.event(AgentEvent::History { session, result: Err(failure) }),
             AgentCommand::Interrupt { .. }
             | AgentCommand::Answer { .. }
             | AgentCommand::SetGoal { .. }
             | AgentCommand::ListModels
             | AgentCommand::ReadRateLimits
-            | AgentCommand::ReadHistory { .. }
             | AgentCommand::CancelSignIn => {}
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 use turnkeep_model::{
     ItemId, ProviderTurn, RequestKey, SessionId, ThreadRef,
-    port::{AgentEvent, DeltaStream, Item, ItemBody},
+    port::{AgentEvent, DeltaStream, Item, ItemBody, OfferedCommand},
 };
 
 use super::{
@@ -14,6 +14,11 @@ use crate::{
     acp::{items, wire},
     port::Clock,
 };
+
+/// Commands of a session that are kept, the bytes of a name, and the characters of a text about one.
+const COMMANDS: usize = 256;
+const COMMAND_NAME: usize = 100;
+const COMMAND_TEXT: usize = 300;
 
 impl Machine {
     pub(super) fn heard(&mut self, _now: Clock, method: &str, params: &RawValue) {
@@ -61,14 +66,42 @@ impl Machine {
                 let steps = items::plan(update.entries);
                 self.event(AgentEvent::Plan { session, steps });
             }
-            // The history, told again with a loading; it is known here. Or what was told to stop, and is over.
-            _ if told_again || entry.ignoring.is_some() => {}
+            "available_commands_update" => self.commands(session, update.available_commands),
+            // What was told to stop, and is over.
+            _ if entry.ignoring.is_some() => {}
+            // The history, told again with a loading: where it is not wanted, it is known here.
+            _ if told_again => {
+                let nameless_is_own = self.entry.quirks.nameless_text_is_own;
+                if let Some(past) = &mut entry.past {
+                    past.take_in(session, update, nameless_is_own);
+                }
+            }
             "agent_message_chunk" => self.chunk(session, update, false),
             "agent_thought_chunk" => self.chunk(session, update, true),
             "tool_call" | "tool_call_update" => self.tool_call(session, update),
-            // The person's own words are known here; commands of the agent's have no place yet.
-            "user_message_chunk" | "available_commands_update" => {}
+            // The person's own words are known here.
+            "user_message_chunk" => {}
             other => self.unknown(&format!("update {other}")),
+        }
+    }
+
+    fn commands(&mut self, session: SessionId, told: Vec<wire::Command>) {
+        let Some(entry) = self.sessions.get_mut(&session) else { return };
+        let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+        let plain = |command: &wire::Command| {
+            let name = command.name.as_str();
+            !name.is_empty() && name.len() <= COMMAND_NAME && !name.contains(|c: char| c.is_whitespace() || c.is_control())
+        };
+        let offered = told.iter().filter(|command| plain(command)).take(COMMANDS).map(|command| OfferedCommand {
+            name: command.name.clone(),
+            description: cut(&command.description, COMMAND_TEXT),
+            hint: cut(&command.input.hint, COMMAND_TEXT),
+        });
+        let commands: Vec<OfferedCommand> = offered.collect();
+        entry.commands.clone_from(&commands);
+        // One that is not open yet tells them once it is.
+        if entry.stage == Stage::Open {
+            self.event(AgentEvent::Commands { session, commands });
         }
     }
 
@@ -76,45 +109,8 @@ impl Machine {
 
     fn chunk(&mut self, session: SessionId, update: wire::Update, thought: bool) {
         let nameless_is_own = self.entry.quirks.nameless_text_is_own;
-        let Some((turn, runs)) = self.sessions.get_mut(&session).and_then(turn_of) else { return };
-        let text = wire::text_of(&update.content);
-        if text.is_empty() {
-            return;
-        }
-        let own = !thought
-            && (update.message_id.is_none() && nameless_is_own
-                || update.meta.pointer("/claudeCode/kind").and_then(Value::as_str) == Some("informational"));
-        let body = match (thought, own) {
-            (true, _) => ItemBody::Reasoning { summary: String::new(), text: String::new() },
-            (false, true) => ItemBody::Notice { text: String::new() },
-            (false, false) => ItemBody::AgentMessage { text: String::new(), final_answer: false },
-        };
-        let goes_on = turn.growing.as_ref().is_some_and(|(id, item)| {
-            *id == update.message_id && std::mem::discriminant(&item.body) == std::mem::discriminant(&body) && !own
-        });
-        turn.own_text = own.then(|| text.clone());
-        let provider_turn = turn.name.clone();
-        let mut events = Vec::new();
-        if !goes_on {
-            events.extend(turn.finish().map(|item| completed(session, &provider_turn, item)));
-            let id = match &update.message_id {
-                Some(theirs) => turn.id(&format!("{theirs}{}", if thought { "/thought" } else { "" })),
-                None => turn.make_id(),
-            };
-            let item = Item { id, body };
-            turn.growing = Some((update.message_id, item.clone()));
-            events.push(AgentEvent::ItemStarted { session, provider_turn: provider_turn.clone(), item });
-        }
-        turn.grow(&text);
-        let stream = if thought { DeltaStream::Reasoning } else { DeltaStream::AgentMessage };
-        if let Some((_, item)) = turn.growing.as_ref().filter(|_| !own) {
-            events.push(AgentEvent::Delta { session, item: item.id.clone(), stream, text });
-        }
-        // Text of the adapter's own is whole; and after its turn nothing says when a message is.
-        if own || !runs {
-            let whole = if own { turn.finish() } else { turn.growing.as_ref().map(|(_, item)| item.clone()) };
-            events.extend(whole.map(|item| completed(session, &provider_turn, item)));
-        }
+        let Some(turn) = self.sessions.get_mut(&session).and_then(turn_of) else { return };
+        let events = chunked(turn, session, update, thought, nameless_is_own);
         self.out.extend(events.into_iter().map(crate::port::Out::Event));
     }
 
@@ -147,8 +143,57 @@ fn turn_of(entry: &mut Session) -> Option<(&mut Turn, bool)> {
     }
 }
 
+/// What a piece of a message, or of a thought, comes to in a turn that runs or not.
+pub(super) fn chunked(
+    (turn, runs): (&mut Turn, bool),
+    session: SessionId,
+    update: wire::Update,
+    thought: bool,
+    nameless_is_own: bool,
+) -> Vec<AgentEvent> {
+    let text = wire::text_of(&update.content);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let own = !thought
+        && (update.message_id.is_none() && nameless_is_own
+            || update.meta.pointer("/claudeCode/kind").and_then(Value::as_str) == Some("informational"));
+    let body = match (thought, own) {
+        (true, _) => ItemBody::Reasoning { summary: String::new(), text: String::new() },
+        (false, true) => ItemBody::Notice { text: String::new() },
+        (false, false) => ItemBody::AgentMessage { text: String::new(), final_answer: false },
+    };
+    let goes_on = turn.growing.as_ref().is_some_and(|(id, item)| {
+        *id == update.message_id && std::mem::discriminant(&item.body) == std::mem::discriminant(&body) && !own
+    });
+    turn.own_text = own.then(|| text.clone());
+    let provider_turn = turn.name.clone();
+    let mut events = Vec::new();
+    if !goes_on {
+        events.extend(turn.finish().map(|item| completed(session, &provider_turn, item)));
+        let id = match &update.message_id {
+            Some(theirs) => turn.id(&format!("{theirs}{}", if thought { "/thought" } else { "" })),
+            None => turn.make_id(),
+        };
+        let item = Item { id, body };
+        turn.growing = Some((update.message_id, item.clone()));
+        events.push(AgentEvent::ItemStarted { session, provider_turn: provider_turn.clone(), item });
+    }
+    turn.grow(&text);
+    let stream = if thought { DeltaStream::Reasoning } else { DeltaStream::AgentMessage };
+    if let Some((_, item)) = turn.growing.as_ref().filter(|_| !own) {
+        events.push(AgentEvent::Delta { session, item: item.id.clone(), stream, text });
+    }
+    // Text of the adapter's own is whole; and after its turn nothing says when a message is.
+    if own || !runs {
+        let whole = if own { turn.finish() } else { turn.growing.as_ref().map(|(_, item)| item.clone()) };
+        events.extend(whole.map(|item| completed(session, &provider_turn, item)));
+    }
+    events
+}
+
 /// What an update of a call comes to; `None` where it names none.
-fn called(turn: &mut Turn, session: SessionId, update: wire::Update) -> Option<Vec<AgentEvent>> {
+pub(super) fn called(turn: &mut Turn, session: SessionId, update: wire::Update) -> Option<Vec<AgentEvent>> {
     let theirs = update.tool_call_id.clone().filter(|id| !id.is_empty())?;
     let id = turn.id(&theirs);
     let mut events = Vec::new();

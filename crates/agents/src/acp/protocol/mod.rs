@@ -9,6 +9,7 @@ mod closing;
 mod errands;
 mod heard;
 mod opening;
+mod past;
 mod session;
 mod turns;
 
@@ -23,7 +24,7 @@ use turnkeep_model::{
     port::{AgentCommand, AgentEvent, Failure, FailureClass, TransportRecord, Unsupported},
 };
 
-use self::{account::Account, asking::Question, errands::Errands, session::Session};
+use self::{account::Account, asking::Question, errands::Errands, opening::From, session::Session};
 use super::{Entry, settings::Setting, wire, words};
 use crate::{
     errand::Outcome,
@@ -110,6 +111,7 @@ struct Can {
     resume: bool,
     list: bool,
     close: bool,
+    fork: bool,
     steer: bool,
     logout: bool,
 }
@@ -246,8 +248,8 @@ impl Machine {
 
     fn carry_out(&mut self, now: Clock, command: AgentCommand) {
         match command {
-            AgentCommand::OpenSession { session, thread, folder, settings, goal: _ } => {
-                self.open(session, thread, folder, settings);
+            AgentCommand::OpenSession { session, thread, fork_of, history, folder, settings, goal: _ } => {
+                self.open(session, From::of(thread, fork_of), history, folder, settings);
             }
             AgentCommand::ReleaseSession { session } => self.release(session),
             AgentCommand::StartTurn { session, turn, message, text, settings } => {
@@ -259,14 +261,12 @@ impl Machine {
             AgentCommand::ReadIdentity => self.tell_identity(),
             AgentCommand::ListModels => self.tell_models(),
             AgentCommand::ListThreads { ask, cursor } => self.ask_sessions(ask, cursor),
+            AgentCommand::ReadHistory { session, thread: _ } => self.tell_history(session),
             AgentCommand::SignIn { method } => self.sign_in(&method),
             AgentCommand::CancelSignIn => self.cancel_sign_in(),
             AgentCommand::SignOut => self.sign_out(),
             // Not declared, and refused before.
-            AgentCommand::SetGoal { .. }
-            | AgentCommand::Probe { .. }
-            | AgentCommand::ReadRateLimits
-            | AgentCommand::ReadHistory { .. } => {}
+            AgentCommand::SetGoal { .. } | AgentCommand::Probe { .. } | AgentCommand::ReadRateLimits => {}
         }
     }
 
@@ -277,7 +277,10 @@ impl Machine {
             AgentCommand::SetGoal { .. } => "pursue a goal",
             AgentCommand::Probe { .. } => "say whether a message arrived",
             AgentCommand::ReadRateLimits => "tell how much is used",
-            AgentCommand::ReadHistory { .. } => "show a session's history again",
+            AgentCommand::ReadHistory { .. } if ready && !self.can.load => "show a session's history again",
+            AgentCommand::OpenSession { thread: None, fork_of: Some(_), .. } if ready && !self.can.fork => {
+                "go on in a new session from where another one is"
+            }
             AgentCommand::Steer { .. } if ready && !self.can.steer => "add a message to a running turn",
             AgentCommand::ListThreads { .. } if ready && !self.can.list => "list its sessions",
             AgentCommand::OpenSession { thread: Some(_), .. } if ready && !self.can.load && !self.can.resume => {
@@ -288,6 +291,7 @@ impl Machine {
             | AgentCommand::ListThreads { .. }
             | AgentCommand::OpenSession { .. }
             | AgentCommand::SignOut
+            | AgentCommand::ReadHistory { .. }
             | AgentCommand::ReleaseSession { .. }
             | AgentCommand::StartTurn { .. }
             | AgentCommand::Interrupt { .. }

@@ -3,11 +3,13 @@
 use serde_json::{json, value::RawValue};
 use turnkeep_model::{
     SessionId, ThreadRef,
-    port::{AgentEvent, Failure, FailureClass, SessionSettings, ThreadPage, ThreadSummary},
+    port::{AgentEvent, Failure, FailureClass, SessionSettings},
 };
 
 use super::{
-    Asked, Machine, Timer, parse, patience,
+    Asked, Machine, Timer, parse,
+    past::Past,
+    patience,
     session::{Session, Stage},
 };
 use crate::{
@@ -22,8 +24,23 @@ use crate::{
 const CLOSES: u32 = 3;
 const CLOSE_AGAIN: u64 = 500;
 
+/// What a session is opened from.
+pub(super) enum From {
+    Nothing,
+    /// The thread goes on.
+    Thread(ThreadRef),
+    /// A new one goes on from where this one is.
+    Fork(ThreadRef),
+}
+
+impl From {
+    pub(super) fn of(thread: Option<ThreadRef>, fork_of: Option<ThreadRef>) -> Self {
+        thread.map(Self::Thread).or(fork_of.map(Self::Fork)).unwrap_or(Self::Nothing)
+    }
+}
+
 impl Machine {
-    pub(super) fn open(&mut self, session: SessionId, thread: Option<ThreadRef>, folder: String, settings: SessionSettings) {
+    pub(super) fn open(&mut self, session: SessionId, from: From, history: bool, folder: String, settings: SessionSettings) {
         if let Some(known) = self.sessions.get(&session) {
             // Asked for again while it is wanted: one answer is enough, and an open one is told again.
             if known.stage == Stage::Open {
@@ -31,7 +48,9 @@ impl Machine {
             }
             return;
         }
-        if let Some(other) = thread.as_ref().and_then(|thread| self.threads.get(thread)) {
+        if let From::Thread(thread) = &from
+            && let Some(other) = self.threads.get(thread)
+        {
             let message = format!("It is already open in this {} process, for session {other}.", self.entry.name);
             let failure = words::plain(FailureClass::ThreadBusy, message);
             return self.event(AgentEvent::SessionOpenFailed { session, failure });
@@ -39,17 +58,23 @@ impl Machine {
         self.attempts += 1;
         let attempt = self.attempts;
         let mut params = json!({"cwd": folder, "mcpServers": []});
-        let method = match &thread {
-            None => "session/new",
-            // Loading tells the whole history again, which is known here.
-            Some(_) if self.can.resume => "session/resume",
-            Some(_) => "session/load",
+        let (method, named) = match &from {
+            From::Nothing => ("session/new", None),
+            From::Fork(thread) => ("session/fork", Some(thread)),
+            // Loading tells the whole history again, which mostly is known here.
+            From::Thread(thread) if self.can.resume && !(history && self.can.load) => ("session/resume", Some(thread)),
+            From::Thread(thread) => ("session/load", Some(thread)),
         };
-        if let (Some(thread), Some(members)) = (&thread, params.as_object_mut()) {
+        if let (Some(thread), Some(members)) = (named, params.as_object_mut()) {
             members.insert("sessionId".to_owned(), thread.as_str().into());
+        }
+        let past = (history && method == "session/load").then(Past::default);
+        let thread = if let From::Thread(thread) = from { Some(thread) } else { None };
+        if let Some(thread) = &thread {
             self.threads.insert(thread.clone(), session);
         }
-        self.sessions.insert(session, Session::new(attempt, thread, folder, settings));
+        let entry = Session::new(attempt, thread, folder, settings);
+        self.sessions.insert(session, Session { past, ..entry });
         self.ask(method, &params, patience::OPEN, Asked::Open { session, attempt });
     }
 
@@ -185,7 +210,11 @@ impl Machine {
         let Some(entry) = self.sessions.get(&session) else { return };
         let Some(thread) = entry.thread.clone() else { return };
         let settings = entry.catalogue.settings(&self.entry);
+        let commands = entry.commands.clone();
         self.event(AgentEvent::SessionOpened { session, thread, settings });
+        if !commands.is_empty() {
+            self.event(AgentEvent::Commands { session, commands });
+        }
     }
 
     /// The models of the last session that told of any: an agent has no other list of them.
@@ -240,7 +269,8 @@ impl Machine {
     pub(super) fn close_now(&mut self, session: SessionId) {
         let close = self.can.close;
         let Some(entry) = self.sessions.get_mut(&session) else { return };
-        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, entry.busy(), entry.thread.clone()) else {
+        let works = entry.busy() || entry.ignoring.is_some();
+        let (Stage::Releasing { asked: 0 }, false, Some(thread)) = (entry.stage, works, entry.thread.clone()) else {
             return;
         };
         self.release_terminals(session);
@@ -288,32 +318,5 @@ impl Machine {
         if self.remove(session).is_some() {
             self.event(AgentEvent::SessionReleased { session });
         }
-    }
-
-    // ---- what it has
-
-    pub(super) fn ask_sessions(&mut self, ask: u64, cursor: Option<String>) {
-        let params = cursor.map_or(json!({}), |cursor| json!({"cursor": cursor}));
-        self.ask("session/list", &params, patience::LIST, Asked::Sessions { ask });
-    }
-
-    pub(super) fn listed(&mut self, ask: u64, outcome: Result<&RawValue, wire::Refusal>) {
-        let page = match outcome {
-            Ok(raw) => parse::<wire::SessionList>(raw).ok_or_else(|| words::misshapen(&self.entry, "list its sessions")),
-            Err(error) => Err(words::of_refusal(&self.entry, &error, "list its sessions")),
-        };
-        let result = page.map(|page| {
-            let known = page.sessions.into_iter().filter(|listed| !listed.session_id.is_empty());
-            let threads = known.map(|listed| ThreadSummary {
-                thread: ThreadRef(listed.session_id),
-                title: listed.title,
-                preview: String::new(),
-                folder: listed.cwd,
-                updated_at: super::heard::seconds(&listed.updated_at).unwrap_or_default(),
-                resumable: self.can.load || self.can.resume,
-            });
-            ThreadPage { threads: threads.collect(), next_cursor: page.next_cursor }
-        });
-        self.event(AgentEvent::Threads { ask, result });
     }
 }

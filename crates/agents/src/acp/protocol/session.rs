@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use turnkeep_model::{
     ItemId, ProviderTurn, ThreadRef, TurnId,
-    port::{Item, ItemBody, ItemStatus, SessionSettings, Usage},
+    port::{Item, ItemBody, ItemStatus, OfferedCommand, SessionSettings, Usage},
 };
 
+use super::past::Past;
 use crate::acp::{
     items::ToolCall,
     settings::{Catalogue, Setting},
@@ -36,6 +37,10 @@ pub(super) struct Session {
     /// The turn that the agent goes on with although it was asked to stop it: for everyone else it is over.
     pub(super) ignoring: Option<TurnId>,
     pub(super) usage: Usage,
+    /// As they were told last.
+    pub(super) commands: Vec<OfferedCommand>,
+    /// Where its history is wanted: as much of it as was told.
+    pub(super) past: Option<Past>,
 }
 
 /// How far a session is.
@@ -92,6 +97,8 @@ impl Session {
             last: None,
             ignoring: None,
             usage: Usage::default(),
+            commands: Vec::new(),
+            past: None,
         }
     }
 

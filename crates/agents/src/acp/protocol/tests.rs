@@ -8,6 +8,7 @@
 
 mod errands;
 mod hostile;
+mod past;
 mod people;
 mod sessions;
 
@@ -33,7 +34,7 @@ use crate::{
 
 pub(super) const SESSION: SessionId = SessionId(1);
 pub(super) const TURN: TurnId = TurnId(1);
-pub(super) const EVERYTHING: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":{}},"sessionCapabilities":{"resume":{},"list":{},"close":{}}},"_meta":{"steering":{"supported":true}}}"#;
+pub(super) const EVERYTHING: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":{}},"sessionCapabilities":{"resume":{},"list":{},"close":{},"fork":{}}},"_meta":{"steering":{"supported":true}}}"#;
 
 /// A machine, and what came out of it.
 pub(super) struct Play {
@@ -202,6 +203,21 @@ pub(super) fn open(thread: Option<&str>) -> AgentCommand {
     AgentCommand::OpenSession {
         session: SESSION,
         thread: thread.map(|id| ThreadRef(id.to_owned())),
+        fork_of: None,
+        history: false,
+        folder: "/folder".to_owned(),
+        settings: SessionSettings::default(),
+        goal: None,
+    }
+}
+
+/// A second session that goes on from where a thread is.
+pub(super) fn fork(of: &str) -> AgentCommand {
+    AgentCommand::OpenSession {
+        session: SessionId(2),
+        thread: None,
+        fork_of: Some(ThreadRef(of.to_owned())),
+        history: false,
         folder: "/folder".to_owned(),
         settings: SessionSettings::default(),
         goal: None,

@@ -83,8 +83,10 @@ impl Machine {
     ) {
         let rules = std::sync::Arc::clone(&self.entry);
         let Some(entry) = self.at(session, attempt) else { return };
-        // It has stopped at last.
-        entry.ignoring.take_if(|ignoring| *ignoring == turn);
+        if entry.ignoring.take_if(|ignoring| *ignoring == turn).is_some() {
+            // It has stopped at last.
+            return self.close_now(session);
+        }
         let Some(running) = entry.turn.as_ref().filter(|running| running.ours == turn) else { return };
         let cancelling = running.cancelling;
         let own_text = running.own_text.clone();

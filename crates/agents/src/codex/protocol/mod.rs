@@ -313,8 +313,8 @@ impl Machine {
 
     fn carry_out(&mut self, command: AgentCommand) {
         match command {
-            AgentCommand::OpenSession { session, thread, folder, settings, goal } => {
-                self.open(session, thread, folder, settings, goal);
+            AgentCommand::OpenSession { session, thread, fork_of, history: _, folder, settings, goal } => {
+                self.open(session, thread, fork_of, folder, settings, goal);
             }
             AgentCommand::ReleaseSession { session } => self.release(session),
             AgentCommand::StartTurn { session, turn, message, text, settings } => {

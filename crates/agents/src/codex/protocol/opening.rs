@@ -27,6 +27,7 @@ impl Machine {
         &mut self,
         session: SessionId,
         thread: Option<ThreadRef>,
+        fork_of: Option<ThreadRef>,
         folder: String,
         settings: SessionSettings,
         goal: Option<GoalSpec>,
@@ -55,6 +56,7 @@ impl Machine {
         }
         let mut entry = Session::new(self.attempts, thread, folder, settings);
         entry.goal = goal;
+        entry.fork_of = fork_of;
         self.sessions.insert(session, entry);
         self.ask_open(session);
     }
@@ -66,9 +68,13 @@ impl Machine {
         put(&mut params, "approvalPolicy", entry.settings.approval_mode.map(approval_word));
         put(&mut params, "sandbox", entry.settings.sandbox.map(sandbox_word));
         let asked = Asked::Open { session, attempt: entry.attempt };
-        let method = match &entry.thread {
-            None => "thread/start",
-            Some(thread) => {
+        let method = match (&entry.thread, &entry.fork_of) {
+            (None, None) => "thread/start",
+            (None, Some(of)) => {
+                put(&mut params, "threadId", Some(of.as_str()));
+                "thread/fork"
+            }
+            (Some(thread), _) => {
                 put(&mut params, "threadId", Some(thread.as_str()));
                 put(&mut params, "excludeTurns", Some(true));
                 "thread/resume"

@@ -26,6 +26,8 @@ pub(super) struct Session {
     pub(super) thread: Option<ThreadRef>,
     pub(super) folder: String,
     /// As they are in effect, once it is open.
+    /// Opened as a fork of this thread, where it has none of its own yet.
+    pub(super) fork_of: Option<ThreadRef>,
     pub(super) settings: SessionSettings,
     /// To be set once it is open.
     pub(super) goal: Option<GoalSpec>,
@@ -97,6 +99,7 @@ impl Session {
             thread,
             folder,
             settings,
+            fork_of: None,
             goal: None,
             goals_asked: 0,
             goal_told: None,

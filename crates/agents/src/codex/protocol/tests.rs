@@ -167,6 +167,8 @@ pub(super) fn open_session(thread: Option<&str>) -> AgentCommand {
     AgentCommand::OpenSession {
         session: SessionId(1),
         thread: thread.map(ThreadRef::new),
+        fork_of: None,
+        history: false,
         folder: "/home/sam/project".to_owned(),
         settings: SessionSettings::default(),
         goal: None,

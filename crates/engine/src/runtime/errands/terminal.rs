@@ -13,7 +13,7 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::{Answers, Kit, exit_of, files, not_done, screen::Kept};
 use crate::runtime::{
-    child::Plan,
+    child::{Group, Plan},
     process::{Pipes, Process},
     reap::{self, MARKER, TERMINAL},
     stdio::QUIET,
@@ -63,7 +63,9 @@ impl Terminal {
 type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Running {
-    process: Process,
+    /// Until its end was begun.
+    process: Option<Process>,
+    identity: Option<ProcessIdentity>,
     name: String,
     kept: Kept,
     exit: watch::Sender<Option<Exit>>,
@@ -80,22 +82,24 @@ pub(super) async fn serve(start: Start, mut asks: mpsc::UnboundedReceiver<Ask>) 
     let Start { key, name, kit, command, kept, exit, answers } = start;
     let (what, where_to) = (command.program.clone(), command.directory.clone());
     let process = match plan(&name, &kit, command).await {
-        Ok(plan) => kit.spawner.spawn_guarded(plan, &kit.marker).await.map_err(|error| {
+        Ok(plan) => kit.spawner.spawn_guarded(plan, Vec::new(), &kit.marker, Group::None).await.map_err(|error| {
             let why = if error.kind() == io::ErrorKind::NotFound { NotDoneWhy::NotFound } else { NotDoneWhy::Failed };
             not_done(why, format!("{what} could not be started in {}: {error}", where_to.display()))
         }),
         Err(refused) => Err(refused),
     };
-    let process = match process {
+    let mut process = match process {
         Ok(process) => process,
         Err(why) => {
             let _ = answers.send((key, Err(why)));
             return;
         }
     };
+    let (identity, pipes) = (process.identity.clone(), process.pipes.take());
     let _ = answers.send((key, Ok(Done::Started)));
-    let running = Running { process, name, kept, exit, answers, status: None, asked: Vec::new(), released: false };
-    running.run(&mut asks).await;
+    let process = Some(process);
+    let running = Running { process, identity, name, kept, exit, answers, status: None, asked: Vec::new(), released: false };
+    running.run(pipes, &mut asks).await;
 }
 
 async fn plan(name: &str, kit: &Kit, command: Command) -> Result<Plan, turnkeep_agents::errand::NotDone> {
@@ -115,9 +119,10 @@ async fn plan(name: &str, kit: &Kit, command: Command) -> Result<Plan, turnkeep_
 }
 
 impl Running {
-    async fn run(mut self, asks: &mut mpsc::UnboundedReceiver<Ask>) {
-        // It is given no input.
-        let (mut out, mut err) = self.process.pipes.take().map(|Pipes { stdout, stderr, .. }| (stdout, stderr)).unzip();
+    async fn run(mut self, pipes: Option<Pipes>, asks: &mut mpsc::UnboundedReceiver<Ask>) {
+        // It is given no input: that is dropped here.
+        let (mut out, mut err) = pipes.map_or((None, None), |pipes| (Some(pipes.stdout), Some(pipes.stderr)));
+        let mut stopping = false;
         let (mut said, mut complained) = (vec![0; CHUNK], vec![0; CHUNK]);
         let mut ending: Option<Ending> = None;
         let mut ended = false;
@@ -131,6 +136,14 @@ impl Running {
                     return;
                 }
             }
+            if stopping && ending.is_none() && self.may_be_ended() {
+                stopping = false;
+                ending = Some(Box::pin(end(
+                    self.process.take_if(|_| self.status.is_some()),
+                    self.name.clone(),
+                    self.identity.clone(),
+                )));
+            }
             let last_words = self.status.is_some() && self.exit.borrow().is_none();
             if last_words && out.is_none() && err.is_none() {
                 self.tell_exit();
@@ -139,15 +152,16 @@ impl Running {
             tokio::select! {
                 ask = asks.recv(), if !self.released => {
                     self.take(ask);
-                    let end = || Box::pin(end(self.name.clone(), self.process.identity.clone())) as Ending;
-                    ending.get_or_insert_with(end);
-                    self.signal();
+                    stopping = true;
+                    if let Some(process) = &mut self.process {
+                        process.ask(reap::Ask::Politely);
+                    }
                 }
                 () = over(&mut ending) => {
                     ending = None;
                     ended = true;
                 }
-                status = self.process.wait(), if self.status.is_none() => {
+                status = wait(&mut self.process), if self.status.is_none() => {
                     self.status = Some(exit_of(&status));
                     quiet = tokio::time::Instant::now() + QUIET;
                 }
@@ -193,20 +207,25 @@ impl Running {
         }
     }
 
-    /// Where no process can be told from a later one, the handle that is held is the proof.
-    #[cfg(not(target_os = "linux"))]
-    fn signal(&mut self) {
-        self.process.ask(reap::Ask::Firmly);
+    /// A guard ends the command and all that it started, and the command's own end is heard first; else that end is a part of it.
+    fn may_be_ended(&self) -> bool {
+        self.status.is_some() || self.process.as_ref().is_none_or(|process| !process.is_guarded())
     }
-
-    #[cfg(target_os = "linux")]
-    #[expect(clippy::unused_self, reason = "other systems need it")]
-    fn signal(&mut self) {}
 }
 
-/// End the command and all that it started; its own process is left to be waited for.
-async fn end(name: String, leader: Option<ProcessIdentity>) {
+/// End the command and all that it started. `process`: where it has ended and was waited for.
+async fn end(process: Option<Process>, name: String, leader: Option<ProcessIdentity>) {
+    if let Some(mut process) = process {
+        process.end_guard(reap::GRACE).await;
+    }
     reap::sweep_terminal(name, leader, reap::GRACE).await;
+}
+
+async fn wait(process: &mut Option<Process>) -> io::Result<ExitStatus> {
+    match process {
+        Some(process) => process.wait().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for an end that was begun.

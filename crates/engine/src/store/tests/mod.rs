@@ -89,6 +89,8 @@ pub(super) fn session() -> Session {
         open_delay: Default::default(),
         restarts: Default::default(),
         history_owed: false,
+        fork_of: None,
+        commands: Vec::new(),
         seen_at: 0,
     }
 }

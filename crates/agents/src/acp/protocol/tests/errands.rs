@@ -227,7 +227,16 @@ fn nothing_is_changed_for_a_session_that_may_only_read_or_that_works_on_nothing(
     let mut play = Play::ready("gemini", EVERYTHING);
     let settings = SessionSettings { sandbox: Some(Sandbox::ReadOnly), ..SessionSettings::default() };
     let AgentCommand::OpenSession { session, thread, folder, goal, .. } = open(None) else { panic!("it opens") };
-    play.command(&AgentCommand::OpenSession { session, thread, folder, goal, settings: settings.clone() }).unwrap();
+    play.command(&AgentCommand::OpenSession {
+        session,
+        thread,
+        folder,
+        goal,
+        settings: settings.clone(),
+        fork_of: None,
+        history: false,
+    })
+    .unwrap();
     play.result("session/new", r#"{"sessionId":"s"}"#);
     let AgentCommand::StartTurn { session, turn, message, text, .. } = start_turn(1, "go") else { panic!("it starts") };
     play.command(&AgentCommand::StartTurn { session, turn, message, text, settings }).unwrap();
@@ -272,7 +281,15 @@ fn a_terminal_belongs_to_its_session() {
     let mut play = Play::running("gemini");
     let terminal = play.start(1);
     let AgentCommand::OpenSession { folder, settings, .. } = open(None) else { panic!("it opens") };
-    let other = AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None };
+    let other = AgentCommand::OpenSession {
+        session: SessionId(2),
+        thread: None,
+        folder,
+        settings,
+        goal: None,
+        fork_of: None,
+        history: false,
+    };
     play.command(&other).unwrap();
     play.result("session/new", r#"{"sessionId":"t"}"#);
     let (_, message) = play.refusal("terminal/output", &json!({"sessionId": "t", "terminalId": terminal}));

@@ -239,7 +239,24 @@ fn a_process_that_ignores_a_stop_is_ended_with_its_last_turn() {
     assert_eq!(play.stops.len(), 1);
 }
 
+#[test]
+fn a_session_in_which_the_agent_still_works_is_not_let_go_of() {
+    let mut play = Play::running("gemini");
+    play.command(&open_another()).unwrap();
+    play.result("session/new", r#"{"sessionId":"t"}"#);
+    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
+    play.command(&AgentCommand::StartTurn { session: SessionId(2), turn: TurnId(2), message, text, settings }).unwrap();
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(10_000);
+    play.take();
+    play.command(&AgentCommand::ReleaseSession { session: SESSION }).unwrap();
+    assert_eq!((play.take().len(), play.unanswered("session/close")), (0, 0), "it is closed while it works");
+    play.result("session/prompt", r#"{"stopReason":"cancelled"}"#);
+    play.result("session/close", "{}");
+    assert!(matches!(play.take().as_slice(), [AgentEvent::SessionReleased { session: SESSION }]));
+}
+
 fn open_another() -> AgentCommand {
     let AgentCommand::OpenSession { folder, settings, .. } = super::open(None) else { panic!("it opens") };
-    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None }
+    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None, fork_of: None, history: false }
 }

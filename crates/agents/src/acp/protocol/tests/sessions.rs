@@ -5,7 +5,7 @@ use turnkeep_model::{
     port::{AgentCommand, AgentEvent, ApprovalMode, FailureClass, SessionSettings},
 };
 
-use super::{EVERYTHING, Play, SESSION, open, start_turn};
+use super::{EVERYTHING, Play, SESSION, fork, open, start_turn};
 use crate::port::Purpose;
 
 const NOTHING: &str = r#"{"protocolVersion":1}"#;
@@ -34,14 +34,13 @@ fn what_an_agent_says_that_it_can_do_is_asked_of_it_and_nothing_else_is() {
             _ => None,
         });
         let introduced = introduced.expect("it introduces itself");
-        assert_eq!((introduced.resume, introduced.steer), (can, can));
-        for command in [&steer, &list, &open(Some("s")), &AgentCommand::SignOut] {
+        assert_eq!((introduced.resume, introduced.steer, introduced.threads, introduced.fork), (can, can, can, can));
+        let history = AgentCommand::ReadHistory { session: SESSION, thread: ThreadRef("s".to_owned()) };
+        for command in [&steer, &list, &open(Some("s")), &fork("s"), &history, &AgentCommand::SignOut] {
             assert_eq!(play.command(command).is_ok(), can, "{command:?}");
         }
-        assert_eq!(
-            play.unanswered("session/list") + play.unanswered("session/resume") + play.unanswered("logout"),
-            usize::from(can) * 3
-        );
+        let asked = ["session/list", "session/resume", "session/fork", "logout"].map(|method| play.unanswered(method));
+        assert_eq!(asked, [usize::from(can); 4]);
         for never in [AgentCommand::ReadRateLimits, AgentCommand::SetGoal { session: SESSION, goal: None }] {
             assert!(play.command(&never).is_err());
         }
@@ -78,6 +77,8 @@ fn ids_that_differ_in_white_space_are_different() {
     let other = AgentCommand::OpenSession {
         session: SessionId(2),
         thread: Some(ThreadRef("s".to_owned())),
+        fork_of: None,
+        history: false,
         folder: "/".to_owned(),
         settings: SessionSettings::default(),
         goal: None,

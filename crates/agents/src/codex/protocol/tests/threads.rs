@@ -84,11 +84,12 @@ fn opening_twice_is_once() {
 #[test]
 fn a_goal_that_rests_is_put_to_rest_before_its_thread_is_loaded() {
     let mut play = Play::ready();
-    let AgentCommand::OpenSession { session, thread, folder, settings, .. } = open_session(Some("thread-1")) else {
+    let AgentCommand::OpenSession { session, thread, fork_of, history, folder, settings, .. } = open_session(Some("thread-1"))
+    else {
         unreachable!("made so")
     };
     let goal = Some(GoalSpec { objective: "o".to_owned(), status: GoalStatus::Paused, token_budget: None });
-    play.command(&AgentCommand::OpenSession { session, thread, folder, settings, goal });
+    play.command(&AgentCommand::OpenSession { session, thread, fork_of, history, folder, settings, goal });
     let methods: Vec<_> = play.sent.iter().rev().take(2).map(|message| message["method"].clone()).collect();
     assert_eq!(methods, ["thread/resume", "thread/goal/set"]);
 }

@@ -238,6 +238,8 @@ fn a_close_settles_everything_that_waits() {
     play.command(&AgentCommand::OpenSession {
         session: SessionId(2),
         thread: None,
+        fork_of: None,
+        history: false,
         folder: "/tmp".to_owned(),
         settings: SessionSettings::default(),
         goal: None,

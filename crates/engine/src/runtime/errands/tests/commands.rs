@@ -106,7 +106,8 @@ fn terminal() -> String {
 async fn a_command_runs_where_and_with_what_it_was_given() {
     let mut ground = Ground::new();
     fs::create_dir(ground.folder.path().join("below")).expect("made");
-    let mut command = ground.command("sh", &["-c", "pwd; echo $OWN $GIVEN; cat; echo no input >&2; exit 3"]);
+    let mut command =
+        ground.command("sh", &["-c", "pwd; echo $OWN $GIVEN; echo $TURNKEEP_RUNTIME; cat; echo no input >&2; exit 3"]);
     command.directory = ground.folder.path().join("below");
     command.variables = vec![
         ("GIVEN".to_owned(), "value".to_owned()),
@@ -117,7 +118,8 @@ async fn a_command_runs_where_and_with_what_it_was_given() {
     assert_eq!(ground.done(Task::Start { terminal: terminal(), command }).await, Ok(Done::Started));
     let screen = ground.ended().await;
     let real = ground.folder.path().canonicalize().expect("real").join("below");
-    assert!(screen.text.contains(&format!("{}\nthe agent's value\n", real.display())), "{screen:?}");
+    let expected = format!("{}\nthe agent's value\n{}\n", real.display(), ground.marker);
+    assert!(screen.text.contains(&expected), "{screen:?}");
     assert!(screen.text.contains("no input") && !screen.truncated, "{screen:?}");
     assert_eq!(screen.exit, Some(Exit { code: Some(3), signal: None }));
     assert_eq!(ground.done(Task::Look { terminal: terminal() }).await, Ok(Done::Screen(screen.clone())));

@@ -5,6 +5,7 @@ use harness::chaos::{Crowd, Done, Job, Killer, Stopped};
 
 use super::matrix::work;
 
+#[expect(clippy::print_stdout, reason = "the figures are what one runs it for")]
 fn gather(crowd: Crowd) -> Result<Stopped> {
     let done = work(vec![Job::Crowd(crowd)])?.into_iter().next();
     let Some(Done::Crowd(stopped)) = done else { anyhow::bail!("it said something else: {done:?}") };

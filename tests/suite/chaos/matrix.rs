@@ -30,6 +30,7 @@ pub(super) fn work(jobs: Vec<Job>) -> Result<Vec<Done>> {
     chaos::work(Path::new(env!("CARGO_BIN_EXE_chaos_worker")), folder.path(), AT_A_TIME, jobs, |_| {})
 }
 
+#[expect(clippy::print_stdout, reason = "the table is what one runs it for")]
 pub(super) fn play(whose: Whose, killers: &[Killer], rounds: usize) -> Result<Table> {
     let of = |number| killers.iter().map(move |killer| Job::Round { whose, killer: *killer, number });
     let done = work((0..rounds).flat_map(of).collect())?;

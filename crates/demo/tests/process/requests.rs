@@ -39,7 +39,7 @@ fn nonsense_is_refused_and_does_no_harm() {
     bad(b"{\"id\":[1],\"method\":\"x\"}", -32600);
     bad(b"{\"id\":1,\"method\":7}", -32600);
     bad(b"{\"id\":1,\"method\":\"no/such\"}", -32601);
-    bad(b"{\"id\":1,\"method\":\"session/fork\",\"params\":{}}", -32601);
+    bad(b"{\"id\":1,\"method\":\"session/fork\",\"params\":{}}", -32602);
     bad(b"{\"id\":1,\"method\":\"session/prompt\",\"params\":[]}", -32602);
     bad(b"{\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"relative\"}}", -32602);
     bad(b"{\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/no/such/folder\"}}", -32602);

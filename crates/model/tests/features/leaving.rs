@@ -105,18 +105,18 @@ fn a_running_turn_is_not_cut_off() {
     check(
         &format!("{RUNNING} archive 0\n ended 0 0 p0 completed\n released 0 0"),
         expect![[r#"
-        archive 0
-            SessionArchived session=0 archived=true
-        ended 0 0 p0 completed
-            TurnEnded turn=0 outcome=Completed
-            NotificationRaised key=turn 0 completed
-            AccountVerified account=0
-            SessionAttached session=0 attachment=Releasing { runtime: 0 }
-            => Notify key=turn 0 completed
-            => Release runtime=0 session=0
-        released 0 0
-            SessionAttached session=0 attachment=Detached
-    "#]],
+            archive 0
+                SessionArchived session=0 archived=true
+            ended 0 0 p0 completed
+                TurnEnded turn=0 outcome=Completed
+                NotificationRaised key=turn 0 completed
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
+                AccountVerified account=0
+                => Notify key=turn 0 completed
+                => Stop runtime=0 force=false
+            released 0 0
+                SessionAttached session=0 attachment=Detached
+        "#]],
     );
 }
 

@@ -426,17 +426,15 @@ fn a_session_that_is_put_away_is_let_go() {
             ended 0 0 p0 completed
                 TurnEnded turn=0 outcome=Completed
                 NotificationRaised key=turn 0 completed
+                RuntimePhased runtime=0 phase=Retiring { then: Nothing }
                 AccountVerified account=0
-                SessionAttached session=0 attachment=Releasing { runtime: 0 }
                 => Notify key=turn 0 completed
-                => Release runtime=0 session=0
+                => Stop runtime=0 force=false
             released 0 0
                 SessionAttached session=0 attachment=Detached
             send 0 back
                 SessionArchived session=0 archived=false
                 MessageQueued session=0
-                SessionAttached session=0 attachment=Opening { runtime: 0 }
-                => Open runtime=0 OpenSession session=0 thread=t0 fork_of=None history=false goal=None
         "#]],
     );
 }

@@ -97,7 +97,7 @@ async fn files_are_read_and_written_for_it_below_the_folder_and_nowhere_else() {
         ("link", "fs/read_text_file", json!({"path": rig.path("away/secret")})),
         ("out", "fs/write_text_file", json!({"path": rig.path("away/new"), "content": "x"})),
         ("relative", "fs/read_text_file", json!({"path": "made.txt"})),
-        ("input", "terminal/input", json!({})),
+        ("input", "terminal/input", json!({"text": "x"})),
     ]);
     let session = rig.session().await;
     rig.send(session, "m1").await;

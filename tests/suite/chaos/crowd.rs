@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use harness::chaos::{Crowd, Done, Job, Killer, Stopped};
 
-use super::matrix::work;
+use super::matrix::{asked, work};
 
 #[expect(clippy::print_stdout, reason = "the figures are what one runs it for")]
 fn gather(crowd: Crowd) -> Result<Stopped> {
@@ -24,11 +24,6 @@ fn gather(crowd: Crowd) -> Result<Stopped> {
     );
     ensure!(stopped.strays.is_empty(), "{:?}", stopped.strays);
     Ok(stopped)
-}
-
-/// Whether somebody asked for many.
-fn asked() -> bool {
-    std::env::var("TURNKEEP_CHAOS_ROUNDS").is_ok()
 }
 
 /// The program that the engine runs in says its whole state at every change, which grows with the square of their number.

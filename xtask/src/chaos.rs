@@ -21,7 +21,19 @@ pub(crate) fn chaos(options: Options) -> Result<ExitCode> {
     let mut good = true;
     for (name, guard) in [("with guards", None), ("without guards", Some("off"))] {
         say(&format!("\n== {name}, {rounds} rounds"));
-        let words = ["test", "-p", "turnkeep-tests", "--test", "suite", "chaos::", "--", "--nocapture", "--test-threads", "1"];
+        let words = [
+            "test",
+            "-p",
+            "turnkeep-tests",
+            "--test",
+            "suite",
+            "chaos::",
+            "--",
+            "--nocapture",
+            "--include-ignored",
+            "--test-threads",
+            "1",
+        ];
         let mut command = cargo(&words);
         command.env("TURNKEEP_CHAOS_ROUNDS", &rounds).envs(guard.map(|guard| (GUARD, guard)));
         if let Err(error) = run(&mut command) {

@@ -9,7 +9,7 @@ use turnkeep_model::port::{Failure, TransportRecord};
 
 use super::{
     actor::{Actor, End, Order, Report, Why, start_failed},
-    reap::{self, Ask},
+    reap::{self, Ask, Which},
     stdio::QUIET,
     talk::next_bearable,
 };
@@ -77,7 +77,7 @@ impl<T: FnMut(Report) + Send> Actor<T> {
             self.talk.protocol.closed(clock::boot(), record.clone());
             let _ = self.talk.pump();
         }
-        self.process.end(self.marker.clone(), known, if hurry { HURRY } else { reap::GRACE }).await;
+        self.process.end(Which::Exactly(self.marker.clone()), known, if hurry { HURRY } else { reap::GRACE }).await;
         self.talk.errands.gone().await;
         // What held the output open is gone now; nothing that it wrote is of the agent.
         if asked {

@@ -25,7 +25,7 @@ mod unread;
 pub(crate) use actor::{Actor, End, Order, Report, Start};
 pub(crate) use child::{Plan, Spawner};
 pub(crate) use link::{Attach, attach};
-pub(crate) use reap::{GRACE, MARKER, become_subreaper, bury_adopted, identity, reap, sweep, sweep_leftovers};
+pub(crate) use reap::{GRACE, MARKER, become_subreaper, identity, reap, sweep, sweep_leftovers};
 pub(crate) use stdio::{Fill, LastLines, Line, read_lines};
 pub(crate) use undertaker::bury_as_they_come;
 pub(crate) use unread::Unread;

@@ -7,7 +7,7 @@ use turnkeep_model::state::ProcessIdentity;
 
 use super::{
     guard::Guarded,
-    reap::{self, Ask},
+    reap::{self, Ask, Which},
 };
 
 /// See the module.
@@ -91,22 +91,13 @@ impl Process {
         matches!(self.held, Held::Guarded(_))
     }
 
-    /// Have its guard, if any, end all that it holds, until that is proven or the guard is gone.
-    pub(super) async fn end_guard(&mut self, grace: Duration) {
+    /// End all that it left, which is found by `left`. Its own process has ended; everything is gone when this returns.
+    pub(super) async fn end(&mut self, left: Which, known: Vec<ProcessIdentity>, grace: Duration) {
         if let Held::Guarded(guarded) = &mut self.held {
             guarded.end(grace).await;
         }
-    }
-
-    /// End all that it left. Its own process has ended; everything is gone when this returns.
-    pub(super) async fn end(&mut self, marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-        self.end_guard(grace).await;
         // A guard that says that nothing is left is believed, and looked after all the same.
-        if self.is_guarded() && !self.lost_its_guard() {
-            reap::sweep_after_proof(marker, known, grace).await;
-        } else {
-            reap::sweep(marker, known, grace).await;
-        }
+        reap::end_all(left, known, grace, self.is_guarded() && !self.lost_its_guard()).await;
     }
 }
 

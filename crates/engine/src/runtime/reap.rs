@@ -60,31 +60,19 @@ struct Chased {
 }
 
 /// Everything that is ours under this marker, and what `known` names; proven gone when this returns.
-/// The runtime's own process has been waited for before.
 /// `grace`: from SIGTERM to SIGKILL.
 pub(crate) async fn sweep(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-    end_all(Which::Exactly(marker), known, grace, Dead::Bury, UNSURE).await;
+    end_all(Which::Exactly(marker), known, grace, false).await;
 }
 
-/// The same where a guard has said already that nothing is left.
-pub(crate) async fn sweep_after_proof(marker: String, known: Vec<ProcessIdentity>, grace: Duration) {
-    end_all(Which::Exactly(marker), known, grace, Dead::Bury, 0).await;
-}
-
-/// Everything of one terminal; proven gone when this returns. `leader`: its own process, which somebody else waits for.
-pub(crate) async fn sweep_terminal(name: String, leader: Option<ProcessIdentity>, grace: Duration) {
-    let dead = leader.as_ref().map_or(Dead::Bury, |leader| Dead::BuryAllBut(leader.pid));
-    end_all(Which::Terminal(name), leader.into_iter().collect(), grace, dead, UNSURE).await;
-}
-
-/// As [`sweep`], for all markers that begin so.
+/// The same for all markers that begin so.
 pub(crate) async fn sweep_leftovers(prefix: String) {
-    end_all(Which::Prefix(prefix), Vec::new(), GRACE, Dead::Bury, UNSURE).await;
+    end_all(Which::Prefix(prefix), Vec::new(), GRACE, false).await;
 }
 
 /// Find what an earlier run of the application left, by its identity and its marker, and end it.
 pub(crate) async fn reap(marker: String, process: Option<ProcessIdentity>) {
-    end_all(Which::Exactly(marker), process.into_iter().collect(), GRACE, Dead::Bury, UNSURE).await;
+    sweep(marker, process.into_iter().collect(), GRACE).await;
 }
 
 /// Which markers count.
@@ -124,39 +112,16 @@ impl Which {
 
 /// The family as it is now: for a runtime that still runs, so that a child is known before its parent is gone.
 pub(crate) async fn family(marker: String, known: Vec<ProcessIdentity>) -> Vec<ProcessIdentity> {
-    look(Which::Exactly(marker), known, Dead::Leave).await
-}
-
-/// What is done with a child of ours that has ended and was not waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dead {
-    Leave,
-    Bury,
-    /// Somebody waits for the one with this pid.
-    BuryAllBut(u32),
-}
-
-impl Dead {
-    #[cfg(target_os = "linux")]
-    fn buries(self, pid: u32) -> bool {
-        match self {
-            Self::Leave => false,
-            Self::Bury => true,
-            Self::BuryAllBut(other) => pid != other,
-        }
-    }
-}
-
-async fn look(which: Which, known: Vec<ProcessIdentity>, dead: Dead) -> Vec<ProcessIdentity> {
-    tokio::task::spawn_blocking(move || system::family(&which, &known, dead)).await.unwrap_or_default()
+    let which = Which::Exactly(marker);
+    tokio::task::spawn_blocking(move || system::family(&which, &known)).await.unwrap_or_default()
 }
 
 /// The family as it is now, and what was met that had been born while it was looked for; that is signalled already.
-async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, ask: Ask) -> (Vec<ProcessIdentity>, Chased) {
+async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, ask: Ask) -> (Vec<ProcessIdentity>, Chased) {
     let looked = tokio::task::spawn_blocking(move || {
         #[cfg(target_os = "linux")]
         let before = chase::last_born();
-        let alive = system::family(&which, &known, dead);
+        let alive = system::family(&which, &known);
         #[cfg(target_os = "linux")]
         let chased = chase::chase(&which, before, ask);
         #[cfg(not(target_os = "linux"))]
@@ -166,7 +131,9 @@ async fn look_and_chase(which: Which, known: Vec<ProcessIdentity>, dead: Dead, a
     looked.await.unwrap_or_default()
 }
 
-async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dead: Dead, mut unsure: u32) {
+/// Everything that fits, and what `known` names; proven gone when this returns. `proven`: a guard has said so already.
+pub(super) async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, proven: bool) {
+    let mut unsure = if proven { 0 } else { UNSURE };
     let mut known: BTreeSet<ProcessIdentity> = known.into_iter().collect();
     let mut asked = BTreeSet::new();
     let begun = tokio::time::Instant::now();
@@ -177,7 +144,7 @@ async fn end_all(which: Which, known: Vec<ProcessIdentity>, grace: Duration, dea
         if ask == Ask::Firmly {
             system::kill_group(&which);
         }
-        let (alive, chased) = look_and_chase(which.clone(), known.iter().cloned().collect(), dead, ask).await;
+        let (alive, chased) = look_and_chase(which.clone(), known.iter().cloned().collect(), ask).await;
         if alive.is_empty() && chased.met == 0 {
             if !chased.unsure || unsure == 0 {
                 system::remove_group(&which);

@@ -13,7 +13,7 @@ use rustix::process::{
 use turnkeep_guard::{child::tag, wire::GUARDS};
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{super::leaf, Ask, Dead, MARKER, TERMINAL, Which};
+use super::{super::leaf, Ask, MARKER, TERMINAL, Which};
 
 static BOOT_ID: LazyLock<String> =
     LazyLock::new(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned());
@@ -42,18 +42,17 @@ pub(crate) fn identity_of(pid: u32, start_ticks: u64) -> ProcessIdentity {
 
 /// Whether it is a guard: it says so in its environment, which only its runtime does not inherit.
 pub(super) fn is_guard(process: &ProcessIdentity) -> bool {
-    let says = format!("{GUARDS}=");
-    environment(process.pid).is_some_and(|it| it.split(|byte| *byte == 0).any(|pair| pair.starts_with(says.as_bytes())))
+    value_of(&environment(process.pid), GUARDS).is_some()
 }
 
-/// The same in one stroke, where a group of the system holds it together.
+/// Kill all that fits in one stroke, where a group of the system holds it together.
 pub(super) fn kill_group(which: &Which) {
     if let Which::Exactly(marker) = which {
         leaf::kill(marker);
     }
 }
 
-/// Nothing is left of it.
+/// Take that group away, once nothing is in it.
 pub(super) fn remove_group(which: &Which) {
     if let Which::Exactly(marker) = which {
         leaf::remove(marker);
@@ -76,8 +75,9 @@ pub(super) fn signal(process: &ProcessIdentity, ask: Ask) {
     }
 }
 
-/// All living processes that fit, their descendants, and those of `known` with theirs.
-pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Vec<ProcessIdentity> {
+/// All living processes that fit, their descendants, and those of `known` with theirs. The dead among them that fell to us are
+/// buried.
+pub(super) fn family(which: &Which, known: &[ProcessIdentity]) -> Vec<ProcessIdentity> {
     let us = getpid().as_raw_nonzero().get().unsigned_abs();
     let table = all();
     let mut ours: BTreeSet<u32> = known
@@ -103,7 +103,7 @@ pub(super) fn family(which: &Which, known: &[ProcessIdentity], dead: Dead) -> Ve
     for pid in ours {
         let Some((it, _)) = table.get(&pid) else { continue };
         if it.dead {
-            if dead.buries(pid) && it.parent == us {
+            if it.parent == us && !started_here(pid, it.start_ticks) {
                 bury(pid);
             }
         } else {
@@ -128,6 +128,11 @@ pub(crate) fn note_started(pid: u32) {
     started.extend(stat(pid).map(|it| (pid, it.start_ticks)));
 }
 
+/// Whether somebody here waits for it.
+fn started_here(pid: u32, start_ticks: u64) -> bool {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(&(pid, start_ticks))
+}
+
 /// Dead children that were adopted and that nobody waits for. One that was dead at an earlier call is buried; what was
 /// started by our spawner or in this application's own session is waited for by whoever started it.
 pub(crate) fn bury_adopted() {
@@ -136,9 +141,8 @@ pub(crate) fn bury_adopted() {
     let dead: BTreeSet<(u32, u64)> = children()
         .into_iter()
         .filter_map(|pid| Some((pid, stat(pid)?)))
-        .filter(|(_, it)| it.dead && it.session != ours)
+        .filter(|(pid, it)| it.dead && it.session != ours && !started_here(*pid, it.start_ticks))
         .map(|(pid, it)| (pid, it.start_ticks))
-        .filter(|one| !STARTED.lock().unwrap_or_else(PoisonError::into_inner).contains(one))
         .collect();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     for (pid, _) in dead.intersection(&seen) {
@@ -224,11 +228,8 @@ struct Marks {
 
 impl Marks {
     fn of(pid: u32) -> Self {
-        let environment = environment(pid).unwrap_or_default();
-        let value = |name: &str| {
-            let mut pairs = environment.split(|byte| *byte == 0);
-            pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).map(<[u8]>::to_vec)
-        };
+        let environment = environment(pid);
+        let value = |name: &str| value_of(&environment, name).map(<[u8]>::to_vec);
         let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
         let limit = limits.lines().find(|line| line.starts_with("Max file locks")).unwrap_or_default().to_owned();
         Self { runtime: value(MARKER), terminal: value(TERMINAL), limit }
@@ -240,8 +241,13 @@ impl Marks {
     }
 }
 
-fn environment(pid: u32) -> Option<Vec<u8>> {
-    fs::read(format!("/proc/{pid}/environ")).ok()
+/// Nothing where it may not be read.
+fn environment(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+}
+
+fn value_of<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    environment.split(|byte| *byte == 0).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]
@@ -259,10 +265,9 @@ mod tests {
         assert!(parse(b"").is_none());
     }
 
-    #[test]
-    fn an_orphan_that_fell_to_us_is_buried_and_a_child_that_is_waited_for_is_not() {
+    /// A process that ends at once and whose parent has ended: it falls to us.
+    fn orphan() -> u32 {
         become_subreaper();
-        let mut waited_for = std::process::Command::new("/bin/true").spawn().expect("true starts");
         let mut parent = std::process::Command::new("/bin/sh")
             .args(["-c", "setsid sleep 0 & echo $!"])
             .stdout(std::process::Stdio::piped())
@@ -270,15 +275,56 @@ mod tests {
             .expect("sh starts");
         let mut orphan = String::new();
         std::io::Read::read_to_string(&mut parent.stdout.take().expect("piped"), &mut orphan).expect("it says a number");
-        let orphan: u32 = orphan.trim().parse().expect("a number");
         parent.wait().expect("it ends");
+        orphan.trim().parse().expect("a number")
+    }
+
+    fn until(what: &str, done: impl Fn() -> bool) {
         let until = Instant::now() + Duration::from_secs(20);
-        while stat(orphan).is_some() {
-            assert!(Instant::now() < until, "the orphan is still there");
-            bury_adopted();
+        while !done() {
+            assert!(Instant::now() < until, "{what}");
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn an_orphan_that_fell_to_us_is_buried_and_a_child_that_is_waited_for_is_not() {
+        let mut waited_for = std::process::Command::new("/bin/true").spawn().expect("true starts");
+        let orphan = orphan();
+        until("the orphan is still there", || {
+            bury_adopted();
+            stat(orphan).is_none()
+        });
         assert!(waited_for.wait().expect("nobody took it away").success());
+    }
+
+    #[test]
+    fn an_orphan_is_buried_although_nobody_asks_for_it() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let task = runtime.spawn(super::super::super::undertaker::bury_as_they_come());
+        let orphan = orphan();
+        // Its end may have come before anybody listened; a later one says so, too.
+        until("the orphan is still there", || {
+            std::process::Command::new("/bin/true").status().expect("true runs");
+            stat(orphan).is_none()
+        });
+        task.abort();
+    }
+
+    #[test]
+    fn what_was_started_here_is_never_taken_from_who_waits_for_it() {
+        for noted in [true, false] {
+            let mut child =
+                std::process::Command::new("/bin/cat").stdin(std::process::Stdio::piped()).spawn().expect("cat starts");
+            let who = identity(child.id()).expect("it has a stat");
+            if noted {
+                note_started(who.pid);
+            }
+            drop(child.stdin.take());
+            until("it does not end", || !lives(who.pid));
+            assert_eq!(family(&Which::Exactly("nobody's".to_owned()), std::slice::from_ref(&who)), []);
+            assert_eq!(child.wait().is_ok_and(|status| status.success()), noted, "noted: {noted}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use turnkeep_model::state::ProcessIdentity;
 
-use super::{Ask, Dead, Which};
+use super::{Ask, Which};
 
 pub(crate) const fn become_subreaper() {}
 
@@ -17,7 +17,7 @@ pub(crate) const fn identity(pid: u32) -> Option<ProcessIdentity> {
 
 pub(super) const fn signal(_process: &ProcessIdentity, _ask: Ask) {}
 
-pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity], _dead: Dead) -> Vec<ProcessIdentity> {
+pub(super) const fn family(_which: &Which, _known: &[ProcessIdentity]) -> Vec<ProcessIdentity> {
     Vec::new()
 }
 

@@ -20,7 +20,7 @@ pub(crate) async fn bury_as_they_come() {
     let mut ends = match signal(SignalKind::child()) {
         Ok(ends) => ends,
         Err(error) => {
-            tracing::warn!(%error, "the ends of processes are not told; what agents leave behind is buried at the ends of turns");
+            tracing::warn!(%error, "the ends of processes are not told; what agents leave behind stays in the process table until they are stopped");
             return;
         }
     };

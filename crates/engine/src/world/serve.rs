@@ -9,7 +9,7 @@ use super::{
     Arrival, Filler, Shared, Wanted, lock, prepare,
     prepare::{Why, prepare_attach},
 };
-use crate::runtime::{Actor, End, LastLines, Order, Report, Unread, attach as attach_to, bury_adopted};
+use crate::runtime::{Actor, End, LastLines, Order, Report, Unread, attach as attach_to};
 
 /// Which process, and where what it says goes.
 #[derive(Debug)]
@@ -65,10 +65,6 @@ fn teller(
             unread.taken(1);
         }
         Report::Event(event) => {
-            if matches!(event, AgentEvent::TurnEnded { .. }) {
-                // What its commands left behind and has ended since.
-                tokio::task::spawn_blocking(bury_adopted);
-            }
             let event = lock(&teller.identities).complete_event(credential, event);
             teller.tell(Input::Agent { runtime, event });
         }

@@ -15,7 +15,7 @@ use super::{Answers, Kit, exit_of, files, not_done, screen::Kept};
 use crate::runtime::{
     child::{Group, Plan},
     process::{Pipes, Process},
-    reap::{self, MARKER, TERMINAL},
+    reap::{self, MARKER, TERMINAL, Which},
     stdio::QUIET,
 };
 
@@ -215,10 +215,11 @@ impl Running {
 
 /// End the command and all that it started. `process`: where it has ended and was waited for.
 async fn end(process: Option<Process>, name: String, leader: Option<ProcessIdentity>) {
-    if let Some(mut process) = process {
-        process.end_guard(reap::GRACE).await;
+    let (left, known) = (Which::Terminal(name), leader.into_iter().collect());
+    match process {
+        Some(mut process) => process.end(left, known, reap::GRACE).await,
+        None => reap::end_all(left, known, reap::GRACE, false).await,
     }
-    reap::sweep_terminal(name, leader, reap::GRACE).await;
 }
 
 async fn wait(process: &mut Option<Process>) -> io::Result<ExitStatus> {

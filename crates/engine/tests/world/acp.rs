@@ -100,7 +100,12 @@ impl Rig {
             found && state.accounts.values().any(|account| account.credential.is_some())
         })
         .await;
-        let folder = self.root.path().to_string_lossy().into_owned();
+        self.another().await
+    }
+
+    /// The agent is there already.
+    async fn another(&self) -> SessionId {
+        let (provider, folder) = (ProviderId::new("mine"), self.root.path().to_string_lossy().into_owned());
         let made = self.handle.create_session(provider, folder, String::new(), SessionSettings::default(), None).await;
         made.expect("it is taken").session.expect("it is made")
     }

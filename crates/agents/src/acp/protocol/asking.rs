@@ -6,9 +6,9 @@ use turnkeep_model::{
     port::{AgentEvent, Answer, FailureClass},
 };
 
-use super::{Machine, errands, parse};
+use super::{Machine, parse};
 use crate::{
-    acp::{asks, wire, words},
+    acp::{asks, errands::Kind, wire, words},
     port::{Clock, Out},
 };
 
@@ -22,10 +22,10 @@ pub(super) struct Question {
 impl Machine {
     /// A request of the agent's own.
     pub(super) fn asked(&mut self, id: &RawValue, method: &str, params: &RawValue) {
-        match method {
-            "session/request_permission" => self.permission_asked(id, params),
-            _ if errands::is_errand(method) => self.errand_asked(id, method, params),
-            _ => self.not_answerable(id, method),
+        match Kind::of(method) {
+            Some(kind) => self.errand_asked(id, (kind, method), params),
+            None if method == "session/request_permission" => self.permission_asked(id, params),
+            None => self.not_answerable(id, method),
         }
     }
 

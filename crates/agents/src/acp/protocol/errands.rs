@@ -40,16 +40,12 @@ struct Waiting {
 /// A code and what is said to the agent.
 type Refusal = (i64, String);
 
-pub(super) fn is_errand(method: &str) -> bool {
-    Kind::of(method).is_some()
-}
-
 impl Machine {
-    pub(super) fn errand_asked(&mut self, id: &RawValue, method: &str, params: &RawValue) {
+    pub(super) fn errand_asked(&mut self, id: &RawValue, (kind, method): (Kind, &str), params: &RawValue) {
         if self.errands.waiting.values().any(|waiting| waiting.request == id.get()) {
             return self.odd("a request under an id that is still in use");
         }
-        if let Err((code, why)) = self.take_errand(id, method, params) {
+        if let Err((code, why)) = self.take_errand(id, kind, params) {
             let refusal = self.requests.refuse(id.get(), code, &format!("{method}: {why}"));
             self.out.push_back(Out::Send(refusal));
             let text = format!("{} asked for something that was refused ({method}): {why}.", self.entry.name);
@@ -57,9 +53,8 @@ impl Machine {
         }
     }
 
-    fn take_errand(&mut self, id: &RawValue, method: &str, params: &RawValue) -> Result<(), Refusal> {
+    fn take_errand(&mut self, id: &RawValue, kind: Kind, params: &RawValue) -> Result<(), Refusal> {
         let invalid = |why: String| (INVALID_PARAMS, why);
-        let Some(kind) = Kind::of(method) else { return Ok(()) };
         let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
         let given = Given::of(&params).map_err(invalid)?;
         let thread = given.text("sessionId").map_err(invalid)?;

@@ -4,18 +4,9 @@ use std::{
     fs, io,
     io::{Read as _, Write as _},
     path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{Place, Trouble};
-
-static MADE: AtomicU64 = AtomicU64::new(0);
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
+use super::{Place, Trouble, new_name};
 
 pub(super) fn read(place: &Place, most: u64) -> Result<Vec<u8>, Trouble> {
     let path = folder(place)?.join(&place.name);
@@ -44,7 +35,7 @@ pub(super) fn write(place: &Place, bytes: &[u8]) -> Result<(), Trouble> {
     if before.as_ref().is_some_and(fs::Permissions::readonly) {
         return Err(Trouble::ReadOnly);
     }
-    let new = folder.join(format!(".turnkeep-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
+    let new = folder.join(new_name());
     let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&new)?;
     let mut put = || -> io::Result<()> {
         file.write_all(bytes)?;

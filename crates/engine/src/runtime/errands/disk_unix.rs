@@ -2,30 +2,20 @@
 
 use std::{
     fs::File,
-    io::{self, Read as _, Write as _},
+    io::{Read as _, Write as _},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, open, openat, renameat, statat, unlinkat};
 
-use super::{Place, Trouble};
-
-/// Tells our new files of one process apart.
-static MADE: AtomicU64 = AtomicU64::new(0);
+use super::{Place, Trouble, new_name};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl From<rustix::io::Errno> for Trouble {
     fn from(error: rustix::io::Errno) -> Self {
         Self::Io(error.into())
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
 
@@ -61,7 +51,7 @@ pub(super) fn write(place: &Place, bytes: &[u8]) -> Result<(), Trouble> {
     if before.is_some_and(|mode| !mode.intersects(Mode::WUSR | Mode::WGRP | Mode::WOTH)) {
         return Err(Trouble::ReadOnly);
     }
-    let new = format!(".turnkeep-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let new = new_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // A new file is as open as the person's other new files.
     let mode = before.map_or(Mode::from_raw_mode(0o666), |_| Mode::RUSR | Mode::WUSR);

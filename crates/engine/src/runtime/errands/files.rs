@@ -6,6 +6,7 @@
 use std::{
     io,
     path::{Component, Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use turnkeep_agents::errand::{NotDone, NotDoneWhy, limits};
@@ -119,6 +120,12 @@ enum Trouble {
     Io(io::Error),
 }
 
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 impl Trouble {
     fn to_not_done(&self, what: &str, path: &Path) -> NotDone {
         let path_shown = path.display();
@@ -131,6 +138,12 @@ impl Trouble {
             Self::Io(error) => failed(what, path, error),
         }
     }
+}
+
+/// For a text that is not in its place yet; no other of this process has it.
+fn new_name() -> String {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    format!(".turnkeep-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed))
 }
 
 fn refused(message: String) -> NotDone {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use turnkeep_model::{
-    Input, ProviderId, SessionId,
-    port::{FailureClass, SessionSettings, TurnOutcome},
+    Input, SessionId,
+    port::{FailureClass, TurnOutcome},
     state::Attachment,
 };
 
@@ -19,11 +19,10 @@ prompt() { text "so far"; while [ ! -e "$HOME/go" ]; do sleep 0.02; done; reply 
 "#;
 
 impl Rig {
-    async fn another(&self) -> SessionId {
-        let folder = self.root.path().to_string_lossy().into_owned();
-        let made =
-            self.handle.create_session(ProviderId::new("mine"), folder, String::new(), SessionSettings::default(), None).await;
-        made.expect("it is taken").session.expect("it is made")
+    /// How a session's opening failed, once it did.
+    async fn refused(&self, session: SessionId) -> (FailureClass, String) {
+        let snapshot = self.until("the refusal", |it| failure(it, session).is_some()).await;
+        failure(&snapshot, session).expect("it was seen")
     }
 
     fn attached(&self, session: SessionId) -> Attachment {
@@ -130,8 +129,7 @@ async fn two_sessions_under_one_id_are_not_one_and_the_first_goes_on() {
     assert_eq!(rig.ended(first).await, TurnOutcome::Completed);
     let second = rig.another().await;
     rig.send(second, "m2").await;
-    let snapshot = rig.until("the refusal", |it| failure(it, second).is_some()).await;
-    let (class, message) = failure(&snapshot, second).expect("it was seen");
+    let (class, message) = rig.refused(second).await;
     assert_eq!(class, FailureClass::Protocol);
     assert!(message.contains("the id of another one that is open"), "{message}");
     assert_eq!(rig.attached(second), Attachment::Detached);
@@ -154,8 +152,7 @@ async fn a_session_without_an_id_is_refused_and_the_first_goes_on() {
     assert_eq!(rig.ended(first).await, TurnOutcome::Completed);
     let second = rig.another().await;
     rig.send(second, "m2").await;
-    let snapshot = rig.until("the refusal", |it| failure(it, second).is_some()).await;
-    let (class, message) = failure(&snapshot, second).expect("it was seen");
+    let (class, message) = rig.refused(second).await;
     assert_eq!(class, FailureClass::Protocol);
     assert!(message.contains("without saying its id"), "{message}");
     assert_eq!(rig.heard().matches("session/prompt").count(), 1, "nothing is sent in it");

@@ -194,14 +194,7 @@ fn a_turn_that_stops_in_time_leaves_its_process_alone() {
 
 #[test]
 fn what_does_not_stop_is_heard_no_more_while_its_process_serves_another() {
-    let mut play = Play::running("gemini");
-    play.command(&open_another()).unwrap();
-    play.result("session/new", r#"{"sessionId":"t"}"#);
-    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
-    let (session, turn) = (SessionId(2), TurnId(2));
-    play.command(&AgentCommand::StartTurn { session, turn, message, text, settings }).unwrap();
-    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
-    play.pass(10_000);
+    let mut play = ignored_beside_another();
     assert_eq!(play.outcome(), Some(TurnOutcome::Interrupted));
     assert!(play.stops.is_empty(), "the other one goes on");
     play.take();
@@ -225,13 +218,7 @@ fn what_does_not_stop_is_heard_no_more_while_its_process_serves_another() {
 
 #[test]
 fn a_process_that_ignores_a_stop_is_ended_with_its_last_turn() {
-    let mut play = Play::running("gemini");
-    play.command(&open_another()).unwrap();
-    play.result("session/new", r#"{"sessionId":"t"}"#);
-    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
-    play.command(&AgentCommand::StartTurn { session: SessionId(2), turn: TurnId(2), message, text, settings }).unwrap();
-    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
-    play.pass(10_000);
+    let mut play = ignored_beside_another();
     assert!(play.stops.is_empty());
     let last = play.sent.iter().rfind(|sent| sent["method"] == "session/prompt").expect("it was sent")["id"].clone();
     play.line(format!(r#"{{"jsonrpc":"2.0","id":{last},"result":{{"stopReason":"end_turn"}}}}"#).as_bytes());
@@ -241,13 +228,7 @@ fn a_process_that_ignores_a_stop_is_ended_with_its_last_turn() {
 
 #[test]
 fn a_session_in_which_the_agent_still_works_is_not_let_go_of() {
-    let mut play = Play::running("gemini");
-    play.command(&open_another()).unwrap();
-    play.result("session/new", r#"{"sessionId":"t"}"#);
-    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
-    play.command(&AgentCommand::StartTurn { session: SessionId(2), turn: TurnId(2), message, text, settings }).unwrap();
-    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
-    play.pass(10_000);
+    let mut play = ignored_beside_another();
     play.take();
     play.command(&AgentCommand::ReleaseSession { session: SESSION }).unwrap();
     assert_eq!((play.take().len(), play.unanswered("session/close")), (0, 0), "it is closed while it works");
@@ -256,7 +237,18 @@ fn a_session_in_which_the_agent_still_works_is_not_let_go_of() {
     assert!(matches!(play.take().as_slice(), [AgentEvent::SessionReleased { session: SESSION }]));
 }
 
-fn open_another() -> AgentCommand {
-    let AgentCommand::OpenSession { folder, settings, .. } = super::open(None) else { panic!("it opens") };
-    AgentCommand::OpenSession { session: SessionId(2), thread: None, folder, settings, goal: None, fork_of: None, history: false }
+/// Two sessions have a turn, and that of the first did not stop in time when it was told to.
+fn ignored_beside_another() -> Play {
+    let mut play = Play::running("gemini");
+    let (session, turn) = (SessionId(2), TurnId(2));
+    let AgentCommand::OpenSession { thread, folder, settings, goal, fork_of, history, .. } = super::open(None) else {
+        panic!("it opens")
+    };
+    play.command(&AgentCommand::OpenSession { session, thread, folder, settings, goal, fork_of, history }).unwrap();
+    play.result("session/new", r#"{"sessionId":"t"}"#);
+    let AgentCommand::StartTurn { message, text, settings, .. } = start_turn(2, "other") else { panic!("it starts") };
+    play.command(&AgentCommand::StartTurn { session, turn, message, text, settings }).unwrap();
+    play.command(&AgentCommand::Interrupt { session: SESSION, turn: TURN }).unwrap();
+    play.pass(10_000);
+    play
 }

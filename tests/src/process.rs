@@ -10,7 +10,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper, waitpid,
+};
 
 use crate::wait;
 
@@ -162,11 +164,18 @@ pub fn wait_gone(pid: i32, start_ticks: u64, limit: Duration) -> Result<()> {
 /// Returns whether it was sent.
 pub fn signal_own(pid: i32, start_ticks: u64, signal: Signal) -> Result<bool> {
     let ours = descendants(me()).iter().any(|row| row.pid == pid && row.start_ticks == start_ticks);
-    if !ours {
-        return Ok(false);
-    }
+    if ours { signal_same(pid, start_ticks, signal) } else { Ok(false) }
+}
+
+/// Sends `signal` to `pid` if it still is the process that started at `start_ticks`. Returns whether it was sent.
+pub fn signal_same(pid: i32, start_ticks: u64, signal: Signal) -> Result<bool> {
     let Some(id) = Pid::from_raw(pid) else { bail!("{pid} is no process number") };
-    match kill_process(id, signal) {
+    // What the handle holds is compared, since it was opened first.
+    let sent = pidfd_open(id, PidfdFlags::empty()).and_then(|handle| match row(pid) {
+        Some(row) if row.start_ticks == start_ticks => pidfd_send_signal(&handle, signal),
+        _ => Err(Errno::SRCH),
+    });
+    match sent {
         Ok(()) => Ok(true),
         Err(Errno::SRCH) => Ok(false),
         Err(error) => Err(error).with_context(|| format!("signalling {pid}")),

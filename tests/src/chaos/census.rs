@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::tree::Tree;
@@ -64,7 +64,5 @@ fn carries(pid: i32, mark: &str) -> bool {
 
 /// Sends a signal to a process if it still is the one that started at these ticks. Whether it was sent.
 pub fn strike(pid: i32, start_ticks: u64, signal: Signal) -> bool {
-    let Some(descriptor) = Pid::from_raw(pid).and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()) else { return false };
-    // What the descriptor holds is compared, since it was opened first.
-    process::row(pid).is_some_and(|row| row.start_ticks == start_ticks) && pidfd_send_signal(&descriptor, signal).is_ok()
+    process::signal_same(pid, start_ticks, signal).unwrap_or(false)
 }

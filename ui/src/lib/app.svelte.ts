@@ -217,11 +217,15 @@ class App {
     return this.provider(id)?.name ?? id;
   }
 
+  /** Whether a session's agent has accounts to speak of. */
+  needsAccount(session: Session): boolean {
+    return this.provider(session.provider)?.needsAccount !== false;
+  }
+
   /** Which agent a session is of, and on which account where it needs one. */
   whose(session: Session, old = false): string {
     const name = this.providerName(session.provider);
-    if (this.provider(session.provider)?.needsAccount === false) return name;
-    return words.list.chip(name, this.account(session.account)?.label ?? words.list.noAccount, old);
+    return this.needsAccount(session) ? words.list.chip(name, this.account(session.account)?.label ?? words.list.noAccount, old) : name;
   }
 
   /** Whether a new message of this provider's sessions would wait for a sign-in. */

@@ -115,6 +115,12 @@ describe("a thread from elsewhere", () => {
     expect(app.session?.title).toBe("Sort the import by date");
   });
 
+  it("has no time where its agent tells none", async () => {
+    const s = await list();
+    const times = s.all("thread").map((t) => t.querySelector(".num")?.textContent ?? null);
+    expect(times).toEqual([expect.stringMatching(/\d/), null]);
+  });
+
   it("that is a session already leads there", async () => {
     const s = await list();
     s.get("more-threads").click();

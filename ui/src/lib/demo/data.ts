@@ -204,7 +204,7 @@ export const runtimes: Runtime[] = [
 
 export const threads: Thread[] = [
   { thread: "th-1", title: "Sort the import by date", preview: "", folder: `${HOME}/src/archive`, updatedAt: NOW - 3 * 60 * MIN, session: null },
-  { thread: "th-2", title: "Release notes", preview: "Write the notes for 2.4 from the merged pull requests", folder: `${HOME}/src/billing`, updatedAt: NOW - DAY, session: null },
+  { thread: "th-2", title: "Release notes", preview: "Write the notes for 2.4 from the merged pull requests", folder: `${HOME}/src/billing`, updatedAt: 0, session: null },
   { thread: "th-3", title: "Round invoice totals per tax line", preview: "", folder: `${HOME}/src/billing`, updatedAt: NOW - DAY, session: "2" },
 ];
 

@@ -190,8 +190,12 @@ impl Window {
         .with_context(|| self.page())
     }
 
-    /// Writes what the page shows to a PNG file.
+    /// Writes what the page shows to a PNG file, once what changed last is painted.
     pub fn screenshot(&self, path: &Path) -> Result<()> {
+        // A page that nobody can see paints no frames.
+        let painted =
+            "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done)); setTimeout(done, 500)";
+        self.execute_async(painted, &[])?;
         let taken = self.get("screenshot")?;
         let picture = client::from_base64(taken.as_str().context("no screenshot")?)?;
         if let Some(folder) = path.parent() {
